@@ -3,10 +3,14 @@
 import gc
 import os
 import signal
+from collections.abc import Generator
+from pathlib import Path
 
+import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.alpha", "tests.claims.plugin", "tests.measured", "tests.servers"]
+pytest_plugins = ["tests.alpha", "tests.claims.plugin", "tests.few", "tests.measured", "tests.servers"]
 
 # No property fails by the clock: on a busy machine one example in thousands takes longer than Hypothesis allows it.
 MANY = 100 if os.environ.get("SFUMATO_LONG") == "1" else 25
@@ -18,6 +22,14 @@ def pytest_configure() -> None:
     """Let Ctrl-C interrupt: a shell starts what it puts into the background with that signal ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in the package and the examples alone: tests have none, and looking takes seconds."""
+    found = yield
+    in_tests = file_path.is_relative_to(Path(__file__).parent / "tests")
+    return [one for one in found if not (in_tests and isinstance(one, DoctestModule))]
 
 
 def pytest_collection_finish() -> None:

@@ -38,6 +38,7 @@ def test_where_a_single_step_is_too_much():
         accounting.calibrate_steps(sigma="0.1", epsilon=1, delta=1e-6)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "steps", "rate"),
     [(8, 1e-6, 1000, "0.05"), ("0.1", 1e-8, 10, "0.001"), (50, 1e-3, 20, "0.9")]
@@ -52,6 +53,7 @@ def test_the_least_sigma_is_safe_and_no_smaller_one_is(epsilon, delta, steps, ra
     assert accounting.epsilon(less, delta=delta) > target * Fraction("0.9999")
 
 
+@pytest.mark.long
 def test_a_search_that_comes_by_noise_too_small_to_account_for_goes_on_to_what_can_be_accounted_for():
     steps = accounting.calibrate_steps(sigma="0.05", epsilon=700, delta=1e-5, sampling="0.25")
     assert accounting.epsilon(accounting.plan(sigma="0.05", steps=steps, sampling="0.25"), delta=1e-5) <= 700

@@ -46,6 +46,7 @@ def largest_error(found: np.ndarray, truth: Callable[[object], object], points: 
 SHARE = 3  # how many times smaller than assumed every measured error must be
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("name", "points"),
     [
@@ -78,6 +79,7 @@ def phi(x: object) -> object:
     return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("low", "high"), [(-30, -14), (-14, -5), (-5, 0), (0, 9)])
 def test_the_normal_distribution_is_well_within_what_is_assumed(low, high):
     points = dense(low, high, 3000)
@@ -160,6 +162,7 @@ def inputs(size: int) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bits", [5, 6, 9, 10, *(pytest.param(many, marks=pytest.mark.long) for many in (12, 13))])
 def test_transforms_are_well_within_the_proven_constant(bits):
     """Even and odd numbers of levels: a power of two that is none of four needs one pass of radix 2."""
@@ -171,6 +174,7 @@ def test_transforms_are_well_within_the_proven_constant(bits):
         assert relative(fft.irfft(found, size) * size, back) <= allowed / 8  # times a power of two: exact
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bits", [5, 9, 10, 15, 16, 20])
 def test_the_stored_roots_of_unity_are_well_within_what_is_assumed(bits):
     """The transform of a 1 at place 1, 2 or 3 is made by the last pass alone: it shows the roots as they are stored."""

@@ -72,6 +72,7 @@ def test_composed_gaussians_by_fft_lie_just_above_the_exact_formula(sigma, count
     assert bound <= Fraction(float(truth)) * Fraction(1.02)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon", "count", "delta"), [("1/10", 100, 1e-6), (1, 20, 1e-9), ("1/20", 1440, 1e-7)])
 def test_composed_randomised_response_lies_just_above_optimal_composition(epsilon, count, delta):
     step = Pure(epsilon=Fraction(epsilon))

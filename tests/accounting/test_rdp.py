@@ -56,6 +56,7 @@ def test_randomised_response(epsilon, categories, order):
         )
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("shift", "scale"), [(1, 1), (1, 5), (3, 2), (7, 3)])
 def test_discrete_laplace(shift, scale, order):

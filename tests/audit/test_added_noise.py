@@ -55,6 +55,7 @@ class ByItsTail(WholeNumberLaw):
         return self.law.tail(size)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scale", [Fraction(3), Fraction(100)])
 def test_the_cells_of_a_law_that_is_known_by_its_tail_are_those_of_its_closed_form(scale: Fraction) -> None:
     law = DiscreteLaplace(scale=scale)

@@ -52,6 +52,15 @@ DEAR = {
     "stream: running totals, an event more",
     "training: a model that writes to its weights",
     "degree noise, a replaced edge counted once",
+    "degree noise on counts that are no degrees: support",
+    "degree noise: support",
+    "buffered stream: support",
+    "sparse vector: support",
+    "noisy threshold: support",
+    "stream of persons: support",
+    "stream of persons, tree with Laplace noise",
+    "vault: wedges by a ladder",
+    "vault: top groups",
 }
 
 
@@ -193,6 +202,7 @@ def test_the_bound_needs_both_halves_to_agree() -> None:
     assert epsilon_lower_bound(same, other, delta=1.0, alpha=0.01) == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_the_bound_by_the_curve_errs_no_more_often_than_it_says() -> None:
     """Two Gaussians 1 apart: the bound exceeds their ε in at most α of the runs: 150 at α = 0.1, by the binomial law.
@@ -205,6 +215,7 @@ def test_the_bound_by_the_curve_errs_no_more_often_than_it_says() -> None:
     assert gaussian_lower_bound(*less, delta=1e-5, alpha=0.1) > true
 
 
+@pytest.mark.long
 def test_the_command_prints_claimed_and_proven() -> None:
     answer = CliRunner().invoke(app, ["audit", "--samples", "6000", "--only", "Laplace", "--json"])
     verdicts = json.loads(answer.stdout)

@@ -254,6 +254,7 @@ def test_every_break_has_an_attack_in_every_run() -> None:
     assert {broken for broken, name in CASES if (broken, name) not in DEAR} == set(BREAKS)
 
 
+@pytest.mark.few(24)
 @pytest.mark.claim("X-02")
 @pytest.mark.parametrize(
     ("broken", "name"),

@@ -28,6 +28,7 @@ def test_it_is_drawn_offline_without_a_request_or_a_complaint(visit: Open, chart
         seen.has_kept_quiet(chart)
 
 
+@pytest.mark.long
 def test_the_mouse_shows_the_figures(visit: Open, chart: Path) -> None:
     with visit(chart) as seen:
         seen.page.wait_for_selector("#chart svg")
@@ -39,6 +40,7 @@ def test_the_mouse_shows_the_figures(visit: Open, chart: Path) -> None:
         seen.has_kept_quiet(chart)
 
 
+@pytest.mark.long
 def test_it_can_be_exported_and_leads_nowhere_else(visit: Open, chart: Path) -> None:
     with visit(chart) as seen:
         seen.page.wait_for_selector("#chart svg")

@@ -35,6 +35,7 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return plots.save(made, tmp_path_factory.mktemp("map") / "map.html")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_the_page_stays_within_the_screen_and_asks_nobody(visit: Open, report: Path, width: int, scheme: str) -> None:
     with visit(report, width=width, scheme=scheme) as seen:
@@ -52,6 +53,7 @@ def test_the_page_stays_within_the_screen_and_asks_nobody(visit: Open, report: P
         seen.has_kept_quiet(report)
 
 
+@pytest.mark.long
 def test_the_mouse_shows_the_number_and_the_interval_of_an_area(visit: Open, chart: Path) -> None:
     with visit(chart) as seen:
         seen.page.wait_for_selector("#chart svg")

@@ -43,6 +43,7 @@ def rgb(colour: str) -> str:
     return f"rgb({', '.join(str(int(colour[place : place + 2], 16)) for place in (1, 3, 5))})"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("width", "scheme"),
     [
@@ -72,6 +73,7 @@ def test_it_opens_offline_without_a_request_or_a_complaint(visit: Open, report: 
         seen.has_kept_quiet(report)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plain")
 def test_a_link_switches_the_language_without_a_script(visit: Open, tmp_path: Path) -> None:
     """By mouse, by keyboard and from a bookmark; only what is shown is printed."""
@@ -97,6 +99,7 @@ def test_a_link_switches_the_language_without_a_script(visit: Open, tmp_path: Pa
         assert seen.complaints == []
 
 
+@pytest.mark.long
 def test_names_that_are_programs_are_shown_as_names(visit: Open, report: Path) -> None:
     with visit(report) as seen:
         assert seen.page.locator("script, img, iframe, object, embed, link, form").count() == 0
@@ -105,6 +108,7 @@ def test_names_that_are_programs_are_shown_as_names(visit: Open, report: Path) -
         assert HOSTILE[1] in heads
 
 
+@pytest.mark.long
 def test_the_certificate_can_be_saved_and_verifies(visit: Open, report: Path, hostile: Release, tmp_path: Path) -> None:
     with visit(report) as seen:
         with seen.page.expect_download() as saved:
@@ -119,6 +123,7 @@ def test_the_certificate_can_be_saved_and_verifies(visit: Open, report: Path, ho
     assert file.name == file_name(said.dataset, said.identifier)
 
 
+@pytest.mark.long
 def test_readers_unfold_their_part(visit: Open, report: Path) -> None:
     with visit(report) as seen:
         part = seen.page.locator("section#en details").first
@@ -137,6 +142,7 @@ def test_a_script_would_be_blocked(visit: Open, tmp_path: Path) -> None:
         assert not [words for words in seen.complaints if words.startswith("dialog")]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plain")
 def test_it_is_printed_unfolded(tmp_path: Path) -> None:
     parts.browser()

@@ -125,13 +125,18 @@ def _everywhere(original: Any, new: Any) -> None:
 
 def files_of(number: str) -> list[Path]:
     """The files that hold a test marked with this claim, found by their text."""
-    return sorted(file for file in TESTS.rglob("test_*.py") if file.parent != TESTS / "claims" and _marks(file, number))
+    return [file for file in _files() if number in _marked(file)]
 
 
-def _marks(file: Path, number: str) -> bool:
-    # A mark may go over several lines, and hold several numbers.
-    marks = re.findall(r"mark\.claim\(([^)]*)\)", _text(file))
-    return any(f'"{number}"' in mark for mark in marks)
+@functools.cache
+def _files() -> list[Path]:
+    return sorted(file for file in TESTS.rglob("test_*.py") if file.parent != TESTS / "claims")
+
+
+@functools.cache
+def _marked(file: Path) -> frozenset[str]:
+    """The numbers that stand in the marks of a file; a mark may go over several lines, and hold several."""
+    return frozenset(re.findall(r'"([^"]*)"', " ".join(re.findall(r"mark\.claim\(([^)]*)\)", _text(file)))))
 
 
 @functools.cache

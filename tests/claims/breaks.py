@@ -150,7 +150,7 @@ def a_delta_of_one_in_n_is_let_through(_original: Any) -> Any:
     return lambda self, population: self
 
 
-@broken("sfumato.reports.catalogue:messages", claims=["S2-02"], fast=True)
+@broken("sfumato.reports.catalogue:messages", claims=["S2-02"])
 def a_user_text_calls_delta_the_probability_of_a_leak(original: Any) -> Any:
     def messages(language: str) -> Any:
         said = "delta is the probability of a leak" if language == "en" else "δ 是泄露的概率"
@@ -441,7 +441,7 @@ def values_are_not_clipped(_original: Any) -> Any:
     return lambda number, low, high: number
 
 
-@broken("sfumato.inference.consistency:nearest_table", claims=["S1-06"], fast=True)
+@broken("sfumato.inference.consistency:nearest_table", claims=["S1-06"])
 def a_table_does_not_keep_its_total(original: Any) -> Any:
     return lambda values, total: original(values, total + 1)
 

@@ -108,6 +108,7 @@ def test_wrong_usage_exits_with_2(run, words):
     assert run(*words).exit_code == 2
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_every_help_has_an_example(run, path):
     outcome = run(*path, "--help")
@@ -219,6 +220,7 @@ JSON = {
 }  # groups have no result of their own
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("path", [path for path in ALL if path not in JSON], ids=" ".join)
 def test_every_command_answers_to_programs(run, path):
     assert "--json" in run(*path, "--help").stdout
@@ -236,6 +238,7 @@ def completed(**environment: str) -> str:
     return outcome.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("shell", "sign"), [("bash", "complete -o default -F"), ("zsh", "#compdef sfumato")])
 def test_the_shell_gets_a_completion_script(shell, sign):
     asked = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "words": f"--show-completion {shell}"}
@@ -244,6 +247,7 @@ def test_the_shell_gets_a_completion_script(shell, sign):
         assert "_SFUMATO_COMPLETE" in script
 
 
+@pytest.mark.long
 def test_commands_and_options_are_completed():
     asked = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
     assert completed(**asked, COMP_WORDS="sfumato un").split() == ["units"]

@@ -41,6 +41,7 @@ def shown(here: Path, width: int, encoding: str = "utf-8") -> list[str]:
     return stream.buffer.getvalue().decode(encoding).splitlines()  # type: ignore[attr-defined, no-any-return]
 
 
+@pytest.mark.long
 def test_the_tree_shows_what_is_spent_reserved_and_left_at_every_level(here):
     spent(here, "1/2")
     spent(here, "1/3", answered=False)
@@ -84,6 +85,7 @@ def test_an_empty_ledger_says_what_to_do(run, tmp_path, monkeypatch):
     assert "nothing was asked" not in refused(run, "budget", "requests")
 
 
+@pytest.mark.long
 def test_filters_and_windows_are_shown_with_what_decides(run, here):
     words = ("--unit", "event", "--reason", "x", "--delta", "1e-6")
     done(run, "account", "open", "register", *words, "--epsilon", 12)
@@ -136,6 +138,7 @@ def test_without_a_board_there_is_nobody_to_ask(run, here):
         assert "has no board" in refused(run, *words)
 
 
+@pytest.mark.long
 def test_a_raise_is_asked_voted_on_and_raises_the_cap(run, seated):
     asked = ("budget", "request", "--as", "ada", "--action", "raise", "--account", "hospital", "--epsilon", "1/2", *WHY)
     assert "request 1: raise a cap: hospital" in done(run, *asked)
@@ -170,6 +173,7 @@ def test_a_request_is_rejected_or_withdrawn(run, seated):
     assert states == ["rejected", "withdrawn"]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -220,6 +224,7 @@ def test_a_community_vetoes_and_lifts(run, seated):
     done(run, *again)
 
 
+@pytest.mark.long
 def test_who_has_a_key_on_the_board_acts_with_it(run, here):
     for name in ("ben", "eve"):
         SigningKey.new().save(here / f"{name}.key")
@@ -264,6 +269,7 @@ def test_a_committee_of_a_site_has_to_agree_too(run, here):
     assert "is approved" in done(run, "budget", "approve", 1, "--as", "jun")
 
 
+@pytest.mark.long
 def test_names_cannot_play_tricks_with_the_terminal(run, seated):
     done(
         run, "budget", "request", "--as", "ada", "--action", "exception", "--subject", "[red]\x1b[2J", "--benefit", "x",

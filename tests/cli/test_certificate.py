@@ -56,6 +56,7 @@ def test_a_key_that_is_none_is_an_error_and_not_a_finding(run, place):
     assert "64 hexadecimal digits" in outcome.stderr
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("field", "change"),
     [
@@ -85,6 +86,7 @@ def test_the_outcome_can_be_read_by_a_program(run, place):
     assert "statement.issued" in {finding["field"] for finding in json.loads(bad.stdout)["findings"]}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("command", ["verify", "explain", "report"])
 @pytest.mark.parametrize(
     "content",
@@ -112,6 +114,7 @@ def test_what_is_no_certificate_is_refused_in_plain_words(run, place, command, c
     assert not (place / "other.html").exists()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["half a pair \ud800", "1" * 5000 + "/1", 10**4000])
 @pytest.mark.parametrize("part", [("dataset", "name"), ("account", "spent"), ("limit", "rows_per_group"), ("issued",)])
 def test_a_hostile_value_anywhere_is_no_traceback(run, place, name, part):
@@ -151,6 +154,7 @@ def test_another_language_is_a_wrong_usage(run, place):
     assert "zh-Hans" in outcome.stderr
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("audience", ["public", "patient", "clinician", "manager", "board"])
 def test_every_audience_has_its_text(run, place, audience):
     plain = run("explain", place / "ili.json", "--audience", audience)
@@ -217,18 +221,21 @@ def test_verify_needs_no_engine(place):
     assert outcome.stdout == "consistent, and signed by the trusted key\n"
 
 
+@pytest.mark.long
 def test_explain_needs_no_engine(place):
     outcome = without_heavy_parts("explain", place / "ili.json", "--lang", "zh")
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert "随机噪声" in outcome.stdout
 
 
+@pytest.mark.long
 def test_report_needs_no_engine_and_does_without_a_picture(place):
     outcome = without_heavy_parts("report", place / "ili.json")
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert "<svg" not in (place / "ili.html").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_a_process_reports_an_error_without_a_traceback(place):
     outcome = without_heavy_parts("verify", place / "nowhere.json")
     assert outcome.returncode == 1

@@ -90,7 +90,7 @@ EXACT = [
     ("top", (*EDGE, "--choices", 2, "--way", "peeling"), "node", [0, 2]),
     ("blocks", (*EDGE, "--blocks", "wards.csv"), "edges", [7, 6, 0, 13, 6, 13]),  # pairs, ends in a block, all
     ("blocks", (*EDGE, "--blocks", "wards.csv", "--part", "all=ward A+ward B"), "edges", [7, 6, 0, 13]),
-    ("statistics", EDGE, "count", [13, 60, 2]),
+    pytest.param("statistics", EDGE, "count", [13, 60, 2], marks=pytest.mark.long),  # compiles its walks
     ("synthetic", EDGE, "source", [i for i, _ in sorted(PAIRS)]),
     ("edges-and-degrees", EDGE, "count", [13, 0, 8, 2, 1, *[0] * 7, 1]),
     ("communities", (*EDGE, "--partition", "wards.csv"), "communities", None),
@@ -98,6 +98,7 @@ EXACT = [
 ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("question", "more", "column", "exact"), EXACT, ids=lambda value: str(value)[:40])
 def test_every_question_is_asked_with_its_options(run, folder, question, more, column, exact):
     # The scale of the noise is at most 100/ε here: at ε = 10^6 it moves a number by 1/2 with a chance below e^−5000.
@@ -107,6 +108,7 @@ def test_every_question_is_asked_with_its_options(run, folder, question, more, c
         assert [round(value) for value in found[column]] == exact
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("question", "more"),
     [

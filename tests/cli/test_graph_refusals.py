@@ -86,6 +86,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.few(20)
 @pytest.mark.usefixtures("no_release")
 @pytest.mark.parametrize(("question", "more", "words"), REFUSED, ids=lambda value: str(value)[:50])
 def test_wrong_input_is_refused_before_anything_is_read(run, folder, question, more, words):

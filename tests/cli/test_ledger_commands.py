@@ -163,6 +163,7 @@ def test_terms_are_declared_and_a_broken_file_changes_nothing(run, here):
     assert "6 entries" in done(run, "ledger", "verify")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "words",
     [
@@ -264,6 +265,7 @@ def test_stale_charges_are_settled(run, here):
     assert json.loads(done(run, "ledger", "expire", "--json")) == {"charges": []}
 
 
+@pytest.mark.long
 def test_where_a_board_sits_its_quorum_agrees_to_a_recovery(run, seated):
     shutil.copy(seated / "ledger.db", seated / "backup.db")
     done(run, "ledger", "dataset", "laboratory", "--version", "1", "--population", "patients", "--epsilon", 1)
@@ -287,6 +289,7 @@ def test_a_lost_anchor_is_refused_until_somebody_says_what_to_charge(run, here):
     assert json.loads(done(run, "budget", "show", "--json"))["accounts"][0]["spent"]["epsilon"] == "1"
 
 
+@pytest.mark.long
 def test_the_commands_work_on_a_server_too(run, tmp_path, monkeypatch, postgres_url):
     from tests.governance.homes import dropped, postgres_home
 
@@ -306,6 +309,7 @@ def test_the_commands_work_on_a_server_too(run, tmp_path, monkeypatch, postgres_
         dropped(home, postgres_url)
 
 
+@pytest.mark.long
 def test_an_auditor_verifies_an_export_with_a_head_and_a_key_alone(run, here, tmp_path):
     """From the public head any edited, removed, moved or cut-off entry is found, without database or secret key."""
     done(run, "ledger", "export", "-o", "record.jsonl")

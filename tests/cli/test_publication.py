@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ MISSING = {
     "zh-Hans": {"reason": "选定此 ε 的理由", "legal_basis": "法律依据"},
 }
 SHOWN = {"reason": "The plan for winter needs ±40 &amp; no less.", "legal_basis": "the &lt;health statistics&gt; act."}
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages as they are without the extra that draws: the gate is the same, and a picture takes half a second."""
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
 
 
 def sections(page: str) -> dict[str, str]:
@@ -56,6 +63,8 @@ def check_published(page: str) -> None:
             assert words in board, "the board reads it too"
 
 
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.few(1)
 @pytest.mark.claim("S1-25", "S1-26", "S1-33")
 @pytest.mark.parametrize(
     ("said", "missing"),
@@ -82,6 +91,7 @@ def test_a_report_without_its_grounds_is_a_draft_on_its_face(
     check_draft((place / "ili.html").read_text("utf-8"), missing)
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.claim("S1-25", "S1-26", "S1-33")
 def test_a_report_with_its_grounds_is_a_publication_and_states_them(run: Run, place: Path) -> None:
     outcome = run("report", place / "ili.json", *BOTH, "--json")
@@ -92,6 +102,7 @@ def test_a_report_with_its_grounds_is_a_publication_and_states_them(run: Run, pl
     assert "Draft" not in run("report", place / "ili.json", *BOTH).stdout
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.claim("S1-25", "S1-33")
 def test_the_report_of_a_release_in_python_has_the_same_gate(place: Path) -> None:
     release = load(place / "ili.json")
@@ -121,6 +132,7 @@ def test_no_report_is_published_while_the_text_for_a_reader_is_empty(
     assert not (place / "ili.html").exists()
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.claim("S1-25")
 def test_the_report_of_a_question_has_the_same_gate(run: Run, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / "visits.parquet")

@@ -133,6 +133,7 @@ def test_the_certificate_is_signed_with_the_key_and_verifies(run, folder):
     assert (checked.exit_code, checked.stdout.startswith("consistent")) == (0, True)
 
 
+@pytest.mark.long
 def test_it_draws_and_reports(run, folder):
     parts.package("vl_convert")
     outcome = run(*ask(folder, COUNT, "--epsilon", "1", "--plot", folder / "p.svg", "--report", folder / "r.html"))
@@ -289,6 +290,7 @@ def test_numbers_are_short_and_intervals_rounded_outward(value, ends, shown):
     assert figures(value, ends) == shown
 
 
+@pytest.mark.long
 def test_a_sign_turns_only_once_patience_is_over():
     for wait, patience, turned in [(0.0, 30.0, False), (0.6, 0.05, True)]:
         stream = io.StringIO()
@@ -386,6 +388,7 @@ def test_a_ledger_is_found_by_every_way_to_the_data(run, folder, tmp_path_factor
     assert "ledger.toml, and no account to charge" in asked(file).stderr
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", ["here", "beside the data", "in the environment"])
 @pytest.mark.parametrize("command", ["query", "graph", "stream total"])
 def test_a_ledger_that_is_there_is_not_passed_over(run, folder, tmp_path_factory, monkeypatch, place, command):

@@ -35,6 +35,7 @@ def test_a_folder_is_no_file(run, tmp_path, command):
     assert outcome.stderr.startswith("sfumato: ")
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("command", [*READERS, "account compose"])
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b'{"kind": "certificate"}', b"null", b"1e400", b"\x00" * 50])
 def test_another_file_is_no_certificate(run, tmp_path, command, content):
@@ -45,6 +46,7 @@ def test_another_file_is_no_certificate(run, tmp_path, command, content):
     assert "Traceback" not in outcome.output
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["report", "plot", "units --plot"])
 @pytest.mark.parametrize("target", ["folder", "file/below.svg", "absent/below.svg", ""])
 def test_a_target_that_cannot_be_written(run, place, command, target):
@@ -65,6 +67,7 @@ def test_an_ending_that_nobody_writes(run, place, command):
     assert not (place / "out.docx").exists()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["report", "plot", "units --plot"])
 def test_nothing_takes_the_place_of_the_certificate(run, place, command):
     before = (place / "ili.json").read_bytes()
@@ -84,6 +87,7 @@ def test_without_the_plots_extra_the_way_to_get_it_is_named(run, place, words, m
     assert "sfumato[plots]" in outcome.stderr
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("number", ["1e999999", "9" * 5000, "-1", "nan", "inf", "0", "1/0", "", "½", "0x10", "1_0"])
 @pytest.mark.parametrize(
     "words",
@@ -134,6 +138,7 @@ WORDS = st.lists(
 )
 
 
+@pytest.mark.long
 @given(words=WORDS)
 @settings(max_examples=150 if LONG else 40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_words_make_a_traceback(run, place, words):
@@ -163,6 +168,7 @@ def test_a_failure_of_the_system_is_said(run, place, monkeypatch):
     assert outcome.stderr == "sfumato: disk: No space left on device. The command was not finished.\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -178,6 +184,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(place, words):
     assert (outcome.returncode, outcome.stderr) == (Exit.NOT_READ, "")
 
 
+@pytest.mark.long
 def test_the_keyboard_stops_a_program_that_is_running(tmp_path):
     words = ["demo", "--patients", "2000000", "--folder", str(tmp_path / "tour")]
     with subprocess.Popen(
@@ -190,6 +197,7 @@ def test_the_keyboard_stops_a_program_that_is_running(tmp_path):
     assert said.startswith(b"sfumato: stopped.")
 
 
+@pytest.mark.long
 def test_a_full_disk_behind_the_output_is_said(place):
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
@@ -200,6 +208,7 @@ def test_a_full_disk_behind_the_output_is_said(place):
     assert "No space left on device" in outcome.stderr
 
 
+@pytest.mark.long
 def test_closed_streams_change_nothing_else(tmp_path):
     shell = f'exec "{sys.executable}" -W error -c "{SCRIPT}" key new "{tmp_path}/k" >&- 2>&-'
     outcome = subprocess.run(["sh", "-c", shell], timeout=60, check=False)

@@ -30,6 +30,7 @@ def watched():
     return found, list(found)
 
 
+@pytest.mark.long
 def test_it_prints_plain_lines_where_there_is_no_terminal(run):
     said = done(run, "stream", "demo", "--steps", 40, *SMALL)
     assert "\x1b" not in said
@@ -166,6 +167,7 @@ def told(run, *words: object) -> list[float]:
     return [round(one) for one in found["columns"]["total"]["values"]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("data", ["visits.csv", "visits.jsonl"])
 def test_events_are_totalled_step_by_step(run, folder, data):
     assert told(run, data, *DAY) == [2, 2, 3]
@@ -205,6 +207,7 @@ def test_a_first_line_without_an_end_is_checked_before_anything_is_spent(run, fo
     assert not Path("total.json").exists()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("offset", [0, 2**19, 2**20])
 def test_a_row_before_a_long_line_counts_one_and_no_more(run, folder, offset):
     """Long lines of a hostile writer: whether they count does not depend on where the rows before them end."""

@@ -48,6 +48,7 @@ def test_chinese_words(run):
     assert "one person" not in outcome.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_pictures_of_units_and_of_releases(run, place, ending):
     parts.package("vl_convert")
@@ -61,6 +62,7 @@ def test_pictures_of_units_and_of_releases(run, place, ending):
         assert (place / f"{name}.{ending}").read_bytes().startswith(starts[ending])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["intervals", "noise", "belief", "frontier"])
 @pytest.mark.parametrize(("lang", "theme"), [("en", "light"), ("zh", "dark")])
 def test_every_kind_of_picture(run, place, kind, lang, theme):
@@ -85,6 +87,7 @@ def test_one_column_is_drawn_by_its_name(run, place):
     assert run("plot", place / "ili.json", "--column", "count").exit_code == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -115,6 +118,7 @@ def test_a_foreign_certificate_is_neither_drawn_nor_compared(run, place):
     assert not (place / "ili.svg").exists()
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -136,6 +140,7 @@ def test_a_request_that_makes_no_sense(run, words, said):
     assert said in outcome.stderr
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

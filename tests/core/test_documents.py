@@ -42,6 +42,7 @@ def fields(kind: str) -> list[str]:
 every_kind = pytest.mark.parametrize("kind", sorted(DECLARATIONS.kinds))
 
 
+@pytest.mark.few(40)
 @every_kind
 def test_a_field_that_is_missing_foreign_or_of_the_wrong_type_is_named(kind):
     body = a(kind)
@@ -55,6 +56,7 @@ def test_a_field_that_is_missing_foreign_or_of_the_wrong_type_is_named(kind):
         DECLARATIONS.decode(body | {"remark": "hello"})
 
 
+@pytest.mark.few(40)
 @every_kind
 def test_a_newer_version_asks_for_an_update_and_what_is_no_version_is_refused(kind):
     newest = CLASSES[kind].VERSION

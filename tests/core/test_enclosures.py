@@ -108,6 +108,7 @@ def test_pi_encloses(bits):
     assert found.width <= Fraction(1, 2**bits)
 
 
+@pytest.mark.few(48)
 @pytest.mark.parametrize("bits", [1, 3, 128, 500])
 @pytest.mark.parametrize("n", range(-60, 61))
 def test_exp_near_multiples_of_ln2_where_the_reduction_changes(n, bits):

@@ -19,6 +19,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.few(3)
 @settings(max_examples=60, deadline=None)
 @given(edge=st.integers(0, 5000) | st.integers(0, 10**30), near=st.integers(0, 10**4) | st.integers(0, 10**31))
 @pytest.mark.parametrize("shape", SHAPES)

@@ -42,6 +42,7 @@ def test_a_unit_is_never_without_its_relation(name, make):
     assert make(relation="replace") != make(relation="add/remove")
 
 
+@pytest.mark.few(16)
 @makers
 @pytest.mark.parametrize("wrong", ["add", "ADD_REMOVE", "", "both", 1, True, ["replace"]])
 def test_an_unknown_relation_is_refused_with_those_that_are_known(name, make, wrong):

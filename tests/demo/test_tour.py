@@ -122,6 +122,7 @@ def test_the_tour_fits_a_common_terminal(walked):
     fits(walked[2], 80)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("width", [40, *(pytest.param(width, marks=pytest.mark.long) for width in (56, 160))])
 def test_the_tour_fits_the_terminal(tmp_path, width):

@@ -82,6 +82,10 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
     *("docs/how-to/ergm.md", "docs/how-to/paradigms.md", "docs/how-to/train-a-model.md"),
     *("docs/how-to/plots-and-reports.md", "docs/how-to/streams.md", "docs/explanation/streams.md"),
     *("docs/tutorial/training.md", "docs/tutorial/protein-network.md", "docs/tutorial/ward-contacts.md"),
+    *("docs/tutorial/meters-and-messages.md", "docs/tutorial/office-and-city.md", "docs/tutorial/readmissions.md"),
+    *("docs/how-to/several-tables.md", "docs/how-to/plans.md", "docs/how-to/compute-with-releases.md"),
+    *("docs/how-to/engines.md", "docs/how-to/private-key-discovery.md", "docs/how-to/synthetic-graph.md"),
+    *("docs/explanation/semantics-of-predicates.md", "docs/reference/learning.md", "docs/reference/streams.md"),
 }
 WITH_CODE = [
     pytest.param(page, marks=[pytest.mark.long] if named(page) in SLOW else [])

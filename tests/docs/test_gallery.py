@@ -23,6 +23,7 @@ def test_the_page_shows_what_is_drawn() -> None:
     assert [name for name in SHOWN if not (IMAGES / name).is_file()] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in DRAWN if name.endswith(".svg")])
 def test_a_drawing_is_what_the_code_draws(name: str) -> None:
     for package in ("altair", "vl_convert"):

@@ -63,6 +63,7 @@ def outside(release: Any, rows: int) -> list[tuple[str, str]]:
     return wrong
 
 
+@pytest.mark.long
 @pytest.mark.alpha(2e-8)
 def test_the_release_agrees_with_the_table(page: dict[str, Any]) -> None:
     assert outside(page["release"], rows=4) == []

@@ -57,6 +57,7 @@ def senders(many: int, days: list[list[int]]) -> list[int]:
     return [people.counted(step, [listed(each)])[0] for step, each in enumerate(days)]
 
 
+@pytest.mark.long
 def test_the_records_are_those_that_were_published(places: Page, persons: Page) -> None:
     assert len(places[0]["minutes"]) == occupancy.DAYS * 24
     assert sum(places[0]["minutes"]) == 4750

@@ -165,6 +165,7 @@ def test_no_row_of_the_corpus_leaves_the_bounds_and_most_bounds_are_known() -> N
     assert len(numeric) - len(known) <= 60  # lengths, texts read as numbers, divisors that may be 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("broken", ["_down", "_held", "_saturated"])
 def test_twin_a_rule_left_out_is_caught(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     """Without outward rounding, or without the ends that arithmetic is held to, bounds are wrong and it shows."""

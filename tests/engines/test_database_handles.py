@@ -31,6 +31,7 @@ def test_handles_that_are_wrong(make: Any, error: type[SfumatoError], words: str
         make()
 
 
+@pytest.mark.long
 def test_spark_frames_that_are_wrong(spark: Any) -> None:
     frame = spark.range(1)
     with pytest.raises(InvalidInput, match="no table of a name"):

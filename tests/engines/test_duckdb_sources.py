@@ -57,6 +57,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["file", "url", "connection", "ibis"])
 def test_a_table_of_duckdb(database: Path, connection: duckdb.DuckDBPyConnection, way: str) -> None:
     """The column of persons ignores capital letters in the database; here it must not."""

@@ -117,6 +117,7 @@ def test_text_is_bytes_whatever_collation_a_column_has_on_postgresql(server: Any
     assert asked_of_words(table) == said_of_words()  # without the blanks that the column adds
 
 
+@pytest.mark.long
 def test_text_is_bytes_whatever_collation_a_column_has_on_spark(spark: Any) -> None:
     rows = ", ".join(f"({n}, '{w}', '{v}')" for n, (w, v) in enumerate(zip(WORDS, WORDS[::-1], strict=True)))
     loose = "SELECT place, w COLLATE UTF8_LCASE AS w, v COLLATE UTF8_LCASE AS v"
@@ -188,6 +189,7 @@ def _fetched(url: str, sql: str) -> list[Any]:
         return connection.execute(sql).fetchall()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("unguarded", "ours"),
     [
@@ -212,6 +214,7 @@ def test_twin_an_engine_left_to_itself_raises_or_differs(plainly: Runs, unguarde
     assert differences([ours], [found], rows(LENGTH))
 
 
+@pytest.mark.few(1)
 def test_the_same_way_of_asking_finds_no_difference_with_our_rules(plainly: Runs) -> None:
     ours = [col("whole") + col("other"), col("whole") * col("other"), col("number") / col("amount"), -col("whole")]
     assert differences(ours, [plainly(lambda table, one=one: value(one, table)) for one in ours], rows(LENGTH)) == []

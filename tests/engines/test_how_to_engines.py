@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from tests.engines.loading import in_postgres, in_spark
 from tests.parts import ROOT
@@ -30,6 +31,7 @@ def test_the_block_about_postgresql(postgres_url: str) -> None:
     assert printed("PostgreSQL", url=postgres_url) == COLUMNS
 
 
+@pytest.mark.long
 def test_the_block_about_spark(spark: Any) -> None:
     in_spark(spark, ROWS, "beds")
     assert printed("Spark", spark=spark) == COLUMNS

@@ -25,6 +25,7 @@ def test_an_ibis_table_may_have_steps_that_look_at_one_row() -> None:
     assert rows(Source(ibis.memtable(pa.table({"x": [1]})))) == [{"x": 1}]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("step", "named"),
     [
@@ -97,6 +98,7 @@ def test_a_cast_that_only_tries_is_refused_on_postgres_where_it_would_fail(postg
         engine.disconnect()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "step",
     [

@@ -24,7 +24,7 @@ from sfumato.tables.queries.count import Count
 from tests.engines.asking import ask
 from tests.engines.loading import on
 
-ENGINES = ["DuckDB", "PostgreSQL", "Spark"]
+ENGINES = ["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)]
 Place = Callable[[pa.Table, str], Source]
 
 

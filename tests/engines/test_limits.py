@@ -74,6 +74,7 @@ def test_declaring_other_keys_or_another_order_of_them_does_not_change_which_gro
     assert kept == {min(ZIPS, key=lambda zip_code: mark(SECRET, "p", zip_code))}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint32(), pa.int32(), pa.int64()], ids=str)
 def test_the_width_of_a_column_does_not_change_what_is_kept(kind: pa.DataType) -> None:
     """Numbers are marked by what they are, so that a wider column, another file or another engine keeps the same."""

@@ -127,6 +127,7 @@ def test_a_plain_folder_is_read_whole(tmp_path: Path) -> None:
         assert table.count().to_pyarrow().as_py() == 1990
 
 
+@pytest.mark.long
 def test_spark_does_not_read_past_a_log(tmp_path: Path, spark: Any) -> None:
     folder = filled(tmp_path / "visits")
     source = Source(spark.read.parquet(str(folder)))

@@ -55,6 +55,7 @@ def test_tables_of_one_database_can_be_joined(tmp_path: Path, postgres_url: str)
     assert joined(in_postgres(postgres_url, LEFT, "l"), in_postgres(postgres_url, RIGHT, "r")) == BOTH
 
 
+@pytest.mark.long
 def test_tables_of_one_spark_session_can_be_joined(spark: Any) -> None:
     assert joined(in_spark(spark, LEFT, "l"), in_spark(spark, RIGHT, "r")) == BOTH
     assert joined(Source(spark.table("l")), in_spark(spark, RIGHT, "r")) == BOTH
@@ -103,6 +104,7 @@ def test_two_threads_that_open_the_same_sources_do_not_wait_for_each_other_forev
     assert len(done) == 40
 
 
+@pytest.mark.long
 def test_a_frame_gives_its_memory_back_when_nobody_needs_it() -> None:
     def frames() -> int:
         [(number,)] = connection().execute("SELECT count(*) FROM duckdb_tables()").fetchall()
@@ -119,6 +121,7 @@ def test_a_frame_gives_its_memory_back_when_nobody_needs_it() -> None:
     assert frames() == before
 
 
+@pytest.mark.long
 def test_tables_of_one_connection_are_read_one_after_the_other() -> None:
     """A connection has one transaction and one result that waits: two threads would take each other's."""
     import ibis

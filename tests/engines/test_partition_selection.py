@@ -22,7 +22,7 @@ from tests.laws.neighbours import Neighbours, Rows, Visit, around_persons, aroun
 from tests.laws.plans import keyed_hash, load, loaded
 
 SECRET = "0f" * 16
-ENGINES = ["DuckDB", "PostgreSQL", "Spark"]
+ENGINES = ["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)]
 ZIPS = ("a", "b", "é", "e\u0301", "")
 VISITS = [
     Visit(person=None, zip=zip_code, ward=ward, urgent=None, age=70)
@@ -85,6 +85,7 @@ def moves(counts: list[Counter[Key]], around: Neighbours, relation: Relation) ->
 PERSONS = around_persons(CROWD, [*fillings(VISITS, groups=3, rows=2), tuple(VISITS) * 3], newcomer="p9")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("columns", [["zip"], ["zip", "ward"]], ids=["one column", "two columns"])
 @pytest.mark.parametrize("groups", [1, 2, 3])
 def test_a_person_moves_so_many_counts_of_persons_by_one(groups: int, columns: list[str]) -> None:

@@ -172,6 +172,7 @@ def test_no_password_shows_anywhere(clinic: str) -> None:
         assert "127.0.0.1" not in words
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "damage", ["DROP TABLE {}", "ALTER TABLE {} DROP COLUMN id", "ALTER TABLE {} ALTER zip TYPE integer USING NULL"]
 )

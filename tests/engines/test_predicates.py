@@ -54,6 +54,7 @@ def test_the_rows_hold_every_corner() -> None:
         assert found == {repr(value) for value in rounded(name, values)}, name
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("compare", OPERATORS, ids=lambda it: it.__name__)
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_comparison_with_every_constant(column: str, compare: Any) -> None:
@@ -63,6 +64,7 @@ def test_every_comparison_with_every_constant(column: str, compare: Any) -> None
     assert ask(asked, source()) == expected(asked)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_choice_of_two_constants(column: str) -> None:
     given = constants(column)
@@ -138,6 +140,7 @@ def test_the_laws_of_logic_hold_on_every_row(one: Expression, two: Expression) -
 text = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(values=st.lists(text, min_size=1, max_size=6), constant=text)
 @example(values=["\\", "'", "''"], constant="'")

@@ -20,7 +20,7 @@ from sfumato.engines.totals import brought_out
 from tests.engines.loading import on
 from tests.laws.plans import keyed_hash, mark
 
-ENGINES = ["DuckDB", "PostgreSQL", "Spark"]
+ENGINES = ["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)]
 SECRET = "0f" * 16
 ZIPS = ("a", "b", "é")
 KEYS = (KeyColumn(column="zip", values=ZIPS),)
@@ -89,6 +89,7 @@ def many() -> list[Row]:
     return rows
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("keys", [(), KEYS], ids=["no keys", "by zip"])
 def test_every_engine_counts_what_plain_python_counts(place: Callable[..., Source], keys: Any) -> None:
     rows = many()

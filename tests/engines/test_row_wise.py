@@ -90,6 +90,7 @@ MIXING: list[Callable[[pa.Table], Any]] = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.filterwarnings("ignore:.*fetch_arrow_table:DeprecationWarning")  # Ibis calls it
 @pytest.mark.parametrize("made", MIXING, ids=lambda made: made.__name__)
 def test_a_column_in_which_one_person_moves_everybody_is_refused(made: Callable[[pa.Table], Any]) -> None:
@@ -151,6 +152,7 @@ def _reached(url: str) -> dict[str, Any]:
     return words
 
 
+@pytest.mark.long
 def test_plans_of_spark(spark: Any, tmp_path: Path) -> None:
     """Stored files with row-wise steps are read, also under the name of a view; whatever mixes rows is not."""
     path = str(tmp_path / "visits.parquet")
@@ -190,6 +192,7 @@ def test_plans_of_spark(spark: Any, tmp_path: Path) -> None:
             spark.catalog.dropTempView(f"wise_{name}")
 
 
+@pytest.mark.long
 def test_spark_reads_no_hidden_column_and_no_file_twice(spark: Any, tmp_path: Path) -> None:
     """The size of a file and the place of a row in it depend on all rows; a file that is named twice doubles them."""
     from pyspark.sql.functions import col, lit

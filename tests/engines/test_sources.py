@@ -77,6 +77,7 @@ def counts(source: Source) -> list[int]:
         return bounded_counts(table, where=~(col("age") < 66), keys=keys, share=share)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_frame_gives_the_same_columns_and_counts(name: str) -> None:
     source = Source(FRAMES[name])
@@ -85,6 +86,7 @@ def test_every_frame_gives_the_same_columns_and_counts(name: str) -> None:
     assert counts(source) == [1, 2, 0]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("suffix", [".parquet", ".pq", ".PARQUET"])
 @pytest.mark.parametrize("name", ["arrow", "arrow large text", "arrow dictionary"])
 def test_a_parquet_file_gives_the_same_counts(tmp_path: Path, name: str, suffix: str) -> None:
@@ -222,6 +224,7 @@ def several(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_folder_or_a_list_of_files_is_one_table_and_folders_name_no_columns(tmp_path: Path) -> None:
     folder = several(tmp_path)
     listed = [folder / "id=zz" / "part-0.parquet", str(folder / "id=p1" / "part-1.pq")]

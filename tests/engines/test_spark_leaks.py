@@ -53,6 +53,7 @@ def refused(data: Any, words: str) -> None:
 # ---------------------------------------------------------------------------------------------------- casts
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "made",
     [
@@ -86,6 +87,7 @@ def test_an_hour_in_a_zone_is_refused_and_in_utc_is_read(spark: Any, stored: str
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
+@pytest.mark.long
 def test_casts_that_have_a_place_for_every_value_are_read(spark: Any, stored: str) -> None:
     made = spark.read.parquet(stored).selectExpr(
         "id", "CAST(v AS double) x", "CAST(v AS string) y", "CAST(day AS string) z", "v > 1.5D w", "coalesce(v, null) u"
@@ -96,6 +98,7 @@ def test_casts_that_have_a_place_for_every_value_are_read(spark: Any, stored: st
 # ------------------------------------------------------------------------------------- types, options, settings
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["int", "string", "double", "decimal(20,0)", "timestamp"])
 def test_a_column_is_read_as_the_type_that_its_file_states(spark: Any, stored: str, kind: str) -> None:
     refused(spark.read.schema(f"id string, dx string, v {kind}").parquet(stored).where("dx = 'hiv'"), "column 'v'")
@@ -135,6 +138,7 @@ def test_timestamps_that_spark_multiplies_are_refused(spark: Any, tmp_path: Path
     assert count(spark.read.schema("id string").orc(str(tmp_path / "o"))) == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "option",
     [
@@ -322,6 +326,7 @@ def test_a_table_of_a_catalogue_has_the_types_of_its_files(spark: Any, stored: s
         spark.sql("DROP TABLE leaks_wrong")
 
 
+@pytest.mark.long
 def test_columns_of_orc_are_read_by_their_names_and_types(spark: Any, tmp_path: Path) -> None:
     """By their place, any column could be the person; as numbers, the persons "1" and "01" would be one."""
     places, texts = str(tmp_path / "places.orc"), str(tmp_path / "texts.orc")

@@ -17,6 +17,7 @@ from tests.engines.reading import SENSITIVE, SHARE, rows
 from tests.engines.test_sources import all_words_of
 
 
+@pytest.mark.long
 def test_tables_and_frames_of_spark(spark: Any) -> None:
     """The column of persons ignores capital letters; the session has ANSI mode off, which must not matter."""
     names = "id string collate utf8_lcase, n tinyint, w float, cost decimal(10, 2), at timestamp_ntz, zoned timestamp"

@@ -92,6 +92,7 @@ def kept_by_hand(frame: pa.Table, keys: tuple[KeyColumn, ...], limit: Limit) -> 
     return kept
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("ids", [TEXTS, WHOLES], ids=["text", "whole numbers"])
 @pytest.mark.parametrize("keys", [KEYS[:1], KEYS], ids=["one key", "four keys"])
 def test_every_engine_keeps_the_groups_that_are_worked_out_by_hand(
@@ -140,6 +141,7 @@ def test_every_engine_gives_the_same_hash(place: Place) -> None:
     assert len(set(given)) == len(pairs)
 
 
+@pytest.mark.few(2)
 def test_parts_with_signs_of_the_encoding_inside_stay_apart(place: Place) -> None:
     """The broken twin puts a separator between the parts, and takes different ones for the same."""
     pieces = ["", "a", "\x1f", "a\x1f", "\x1fa", "t", "t1:", "1:a", ":", "t1:a", "1"]
@@ -158,6 +160,7 @@ def test_numbers_with_a_point_tell_nobody_apart(place: Place) -> None:
         keyed_hash(SECRET, [table.x], dialect_of(table))
 
 
+@pytest.mark.few(2)
 def test_a_total_beyond_64_bits_is_exact(place: Place) -> None:
     most, least = 2**63 - 1, -(2**63)
     frame = pa.table({"g": ["up"] * 5 + ["down"] * 3 + ["none"], "n": [most] * 5 + [least] * 3 + [None]})
@@ -167,6 +170,7 @@ def test_a_total_beyond_64_bits_is_exact(place: Place) -> None:
     assert dict(zip(found["g"], found["n"], strict=True)) == {"up": 5 * most, "down": 3 * least, "none": None}
 
 
+@pytest.mark.few(1)
 def test_public_rows_arrive_as_they_are(place: Place) -> None:
     length = len(TEXTS)
     columns: dict[str, tuple[Type, list[Any]]] = {
@@ -187,6 +191,7 @@ def test_public_rows_arrive_as_they_are(place: Place) -> None:
         assert [repr(row[at]) for row in rows] == [repr(value) for value in values], name
 
 
+@pytest.mark.few(1)
 def test_a_bounded_count_with_a_condition_is_the_same(place: Place) -> None:
     frame = visits(TEXTS)
     share = Share(column="person", limit=Limit(groups=3, rows_per_group=1), secret=SECRET)
@@ -201,6 +206,7 @@ def test_a_bounded_count_with_a_condition_is_the_same(place: Place) -> None:
     assert sum(counts[0]) > 20
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("bounds", [(0, 2**990), (-(2**990), 2**990), (0, Fraction(1, 2**890))])
 def test_no_value_makes_the_rounding_to_a_lattice_fail(place: Any, bounds: tuple[Any, Any]) -> None:
     """A product that underflows raises on PostgreSQL: whoever may compute values could ask for one bit of any row."""

@@ -127,6 +127,7 @@ def test_a_folder_named_like_the_person_column_does_not_name_persons_in_polars(t
     assert Source(pl.scan_parquet(tmp_path / "id=1" / "visits.parquet"), unit=("id",)).columns()
 
 
+@pytest.mark.long
 def test_a_person_column_that_spark_made_is_refused(spark: Any, tmp_path: Path) -> None:
     pq.write_table(VISITS, tmp_path / "visits.parquet")
     stored = spark.read.parquet(str(tmp_path / "visits.parquet"))

@@ -40,7 +40,7 @@ THIRD = [  # for Spark, which plans each expression for a fifth of a second
     col("text").concat("-", col("word")),
     col("moment") - col("later") > timedelta(days=2),
 ]
-ENGINES = ["DuckDB", "PostgreSQL", "Spark"]
+ENGINES = ["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)]
 DEEP = 7  # of what is at the limits, the first are nested deeply; others are only large
 LONG = os.environ.get("SFUMATO_LONG") == "1"
 
@@ -89,12 +89,14 @@ def test_every_expression_of_the_corpus_tells_rows_apart() -> None:
     assert len(same) <= 5
 
 
+@pytest.mark.few(1)
 def test_the_corpus_means_the_same_on_every_engine(source: Source, slow: bool) -> None:
     corpus = THIRD if slow else CORPUS
     answers = ask(corpus, source, at_once=80)
     assert differences(corpus, answers, rows(LENGTH)) == []
 
 
+@pytest.mark.few(1)
 def test_rows_are_kept_by_the_same_rule_that_is_told(source: Source, slow: bool) -> None:
     """A condition in a filter may be moved, split or folded by an optimiser; the rows it keeps stay the same."""
     for one in PREDICATES[::20] if slow else PREDICATES[::3]:
@@ -154,6 +156,7 @@ def test_what_is_as_deep_and_large_as_is_let_through_runs_everywhere(source: Sou
     assert differences(asked, ask(asked, source, at_once=4), rows(LENGTH)) == []
 
 
+@pytest.mark.long
 def test_nothing_that_is_let_through_exhausts_the_stack() -> None:
     """Printers of SQL recurse; a service or a test runner has used part of the stack before."""
     with few().opened() as table:

@@ -19,6 +19,7 @@ from sfumato.governance.ledger import Ledger
 PATIENT = user("patient_id", relation="add/remove")
 VISITS = Dataset(name="visits", edition="2026-10")
 ACCOUNT = "hospital/oncology/readmissions"
+STORES = ["sqlite", "postgresql"]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ CAP, THIRD = Budget(epsilon=1), Budget(epsilon="1/3")
 ROWS = pa.table({"patient_id": [1, 2, 3]})
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def account(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AccountLedger]:
     """An account with ε = 1, in every kind of ledger in turn."""
     if request.param == "memory":

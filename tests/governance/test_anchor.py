@@ -17,7 +17,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import BudgetExceeded, LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import SLOT, FileAnchor, Head, SignedHead
 from sfumato.governance.ledger import Ledger
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
 
 HALF = Budget(epsilon="1/2")
 TABLES = ("record", "head", "balance", "edition", "charge", "answer")
@@ -43,6 +43,7 @@ class Backup:
         self.home.unlocked(*statements)
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_a_restored_backup_is_refused_at_start_and_while_running(home: Home) -> None:
     ledger = furnished(home)
     charged(ledger)

@@ -65,6 +65,7 @@ def test_a_process_that_was_killed_while_it_read_has_spent_and_holds_up_nobody(h
     assert spent(ledger) == TWO_TENTHS
 
 
+@pytest.mark.long
 def test_where_the_first_process_fails_the_other_is_refused_and_pays_nothing(home: Home) -> None:
     ledger = furnished(home, project=Budget(epsilon=1))
     with another(home, "fails") as (go_on, told):
@@ -75,6 +76,7 @@ def test_where_the_first_process_fails_the_other_is_refused_and_pays_nothing(hom
     assert spent(ledger) == TENTH
 
 
+@pytest.mark.long
 def test_other_questions_and_fresh_draws_wait_for_no_other_process(home: Home) -> None:
     ledger = furnished(home, project=Budget(epsilon=1))
     with another(home) as (go_on, told):

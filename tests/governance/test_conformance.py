@@ -15,7 +15,7 @@ from sfumato.core.units import family, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import MemoryLedgerState, replay
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished
 
 THIRD = Budget(epsilon="1/3")
 
@@ -47,6 +47,7 @@ def spent(ledger: Ledger) -> dict[str, Fraction]:
     return {balance.name: balance.epsilon_spent for balance in ledger.balances()}
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.claim("S1-03")
 def test_a_charge_counts_at_every_level_and_for_dataset_and_population(home: Home) -> None:
     ledger = furnished(home)
@@ -64,6 +65,8 @@ def test_a_charge_counts_at_every_level_and_for_dataset_and_population(home: Hom
     assert ledger.verify() == ()
 
 
+@pytest.mark.few(6)
+@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.claim("S1-23")
 @pytest.mark.parametrize("level", ["hospital", "department", "project", "dataset", "population"])
 def test_any_level_that_is_used_up_refuses_and_nothing_changes(home: Home, level: str) -> None:
@@ -81,6 +84,7 @@ def test_any_level_that_is_used_up_refuses_and_nothing_changes(home: Home, level
     assert account.left_for([VISITS]).epsilon == 0
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_thirds_and_tiny_deltas_add_up_exactly(home: Home) -> None:
     ledger = furnished(home, project=Budget(epsilon=1, delta="3/1000000000000"))
     account = ledger.account(ACCOUNT, unit=PATIENT)
@@ -118,6 +122,7 @@ def test_a_join_of_two_datasets_on_the_same_people_counts_once_for_them(home: Ho
     assert counted["dataset visits"] == counted["dataset register"] == counted["population patients"] == Fraction(1, 3)
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.claim("S1-24")
 def test_departments_on_one_population_draw_on_one_total(home: Home) -> None:
     ledger = furnished(home, population=Budget(epsilon=1))
@@ -186,6 +191,7 @@ def test_what_is_declared_twice_is_the_same_or_refused(home: Home) -> None:
         ledger.declare_population("patients", unit=PATIENT, cap=roomy, reason="more")
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_an_answer_is_stored_with_its_commit_and_found_by_its_question(home: Home) -> None:
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)
@@ -349,6 +355,7 @@ def test_sums_that_could_not_be_written_down_are_refused(home: Home) -> None:
     assert ledger.verify() == ()
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.claim("S1-21")
 def test_the_record_alone_gives_the_books_bit_for_bit(home: Home) -> None:
     clock = Clock()
@@ -381,6 +388,7 @@ def test_the_record_alone_gives_the_books_bit_for_bit(home: Home) -> None:
     assert ledger.verify() == ()
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_a_ledger_is_made_once_and_opened_with_its_own_key_and_anchor(home: Home) -> None:
     with pytest.raises(LedgerError, match="no ledger"):
         Ledger.open(home.url, key=SigningKey.new(), anchor=home.anchor)

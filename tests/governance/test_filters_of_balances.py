@@ -234,6 +234,7 @@ def _worst_delta(price: Callable[[PrivacyEvent], Fraction], start: Balance) -> f
     return sum(chance * -math.expm1(float(epsilon - loss)) for loss, chance in ended.items() if loss > epsilon)
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("S1-03")
 @pytest.mark.claim("X-09")
 @pytest.mark.parametrize("order", [None, Fraction(6), Fraction(20)])
@@ -361,6 +362,7 @@ print(*ledger.balances(), sep="\\n")
 """
 
 
+@pytest.mark.long
 def test_a_replay_without_numpy_gives_the_same_balances(home: Home) -> None:
     ledger = furnished(home, levels=MIXED, population={"method": "rdp", "order": 8})
     account = ledger.account("hospital/oncology/trial", unit=PATIENT)

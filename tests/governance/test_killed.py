@@ -7,12 +7,13 @@ import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.ledger import State
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished
 from tests.governance.spender import COST, finished, run, started
 
 THIRD = Fraction(1, 3)
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_kill_at_every_step_of_a_charge(home: Home, stride: int) -> None:
     """In `make test` at every fourth step, others each time."""
@@ -51,6 +52,7 @@ def test_kill_at_every_step_of_a_charge(home: Home, stride: int) -> None:
     assert seen == possible if stride == 1 else seen <= possible
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [12, pytest.param(500, marks=pytest.mark.long)])
 def test_eight_spenders_at_once_that_are_killed_anywhere(home: Home, kills: int) -> None:
     """Rounds of eight, nine in ten of them killed, at every step in turn, until this many were and a cap is reached."""

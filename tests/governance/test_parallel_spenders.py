@@ -15,7 +15,7 @@ from sfumato.errors import BudgetExceeded
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.rows import BALANCE
 from sfumato.governance.transaction import Transaction
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished
 
 TENTH = Budget(epsilon="1/10")
 
@@ -37,6 +37,7 @@ def requests(home: Home, name: str, times: int, results: "multiprocessing.Queue[
         results.put(spend(account, f"{name}.{number}"))
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.claim("S1-23")
 def test_a_hundred_requests_on_a_cap_for_ten_get_ten_answers(home: Home) -> None:
     ledger = furnished(home, dataset=Budget(epsilon=1))
@@ -96,6 +97,7 @@ def test_a_forked_process_spends_from_the_same_budget(home: Home) -> None:
     assert ledger.verify() == ()
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_the_naive_twin_overspends(home: Home) -> None:
     """Check, then update, without the write lock first: what the suite above must be able to see."""
     ledger = furnished(home, hospital=Budget(epsilon=1))

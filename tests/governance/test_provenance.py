@@ -140,6 +140,7 @@ def test_every_release_resolves_and_what_was_not_declared_then_is_missing_for_ev
     assert late.missing == ()
 
 
+@pytest.mark.long
 def test_terms_and_approvals_are_those_of_the_moment(lite: Home) -> None:
     ledger = institution(lite)
     first = approved(ledger)
@@ -168,6 +169,7 @@ def test_later_vetoes_are_part_of_the_story_and_earlier_ones_are_not(lite: Home)
     assert (later.what, later.who, later.reason) == ("veto of valley", "mele", "harm was done")
 
 
+@pytest.mark.long
 def test_a_raise_before_the_charge_is_named_with_its_reasons(lite: Home) -> None:
     ledger = institution(lite)
     approved(ledger)
@@ -356,6 +358,7 @@ def test_two_answers_under_one_identifier_are_not_told_apart_by_it() -> None:
     assert trail.find(5).number == 5
 
 
+@pytest.mark.long
 def test_the_same_record_gives_the_same_provenance(lite: Home) -> None:
     ledger = institution(lite)
     approved(ledger)

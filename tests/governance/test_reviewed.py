@@ -88,6 +88,7 @@ def test_what_was_declared_in_lost_entries_does_not_start_anew(home: Home) -> No
     same_books(back)
 
 
+@pytest.mark.long
 def test_odd_fractions_shut_neither_a_balance_nor_the_anchor(home: Home) -> None:
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)

@@ -25,7 +25,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.rows import commit, run
 from sfumato.governance.store import Store
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, postgres_home, sqlite_home
 from tests.parts import absent, package
 from tests.servers import QUICK, postgres_programs, private_postgres
 
@@ -184,6 +184,7 @@ def test_a_database_that_goes_away_in_the_middle_fails_closed(
     assert ledger.verify() == ()
 
 
+@pytest.mark.long
 def test_a_server_that_stops_in_the_middle_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped at once, as by a loss of power to it alone: what was promised is there when it is back."""
     package("psycopg")
@@ -241,6 +242,7 @@ def test_what_is_no_ledger_is_not_opened(tmp_path: Path) -> None:
     assert "secret" not in Store("postgresql://steward:secret@host/ledger").name
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_a_ledger_of_newer_code_is_refused(home: Home) -> None:
     furnished(home)
     home.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -248,6 +250,7 @@ def test_a_ledger_of_newer_code_is_refused(home: Home) -> None:
         home.open()
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_the_tables_of_the_statements_are_those_of_the_migrations(home: Home) -> None:
     from sfumato.governance.rows import KEYS, TABLES
 

@@ -13,7 +13,7 @@ from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Advanced, Row
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import MemoryLedger
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished
 from tests.governance.test_governed import account as user_of
 from tests.governance.test_governed import asked, governed, passed
 
@@ -70,6 +70,7 @@ def test_the_ledger_in_memory_counts_alike() -> None:
         ledger.advance(other, 1, "b", datasets=[VISITS])
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_of_many_at_once_one_takes_the_place(home: Home) -> None:
     account, charge = charged(home)
     account.advance(charge, 0, "start", datasets=[VISITS])

@@ -14,7 +14,7 @@ from sfumato.governance.anchor import SignedHead
 from sfumato.governance.entries import Reserved, Row
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.verify import check
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
 
 HALF = Budget(epsilon="1/2")
 
@@ -55,6 +55,8 @@ EDITS: dict[str, tuple[str, int]] = {
 }
 
 
+@pytest.mark.few(8)
+@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.claim("S1-03")
 @pytest.mark.claim("S1-21")
 @pytest.mark.parametrize("edit", EDITS)
@@ -150,6 +152,7 @@ def test_books_that_hold_something_else_are_a_finding_and_no_crash(home: Home, l
     assert "state" in " ".join(map(str, ledger.verify()))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("edit", BYTES)
 def test_bytes_in_the_place_of_a_text_are_found(tmp_path: Path, edit: str) -> None:
     home = sqlite_home(tmp_path)
@@ -181,6 +184,7 @@ def test_an_entry_above_its_cap_is_found(home: Home, ledger: Ledger) -> None:
     assert "asks for ε = 1000" in str(findings[0])
 
 
+@pytest.mark.parametrize("home", STORES, indirect=True)
 def test_the_database_itself_refuses_to_change_the_record(home: Home, ledger: Ledger) -> None:
     import sqlalchemy.exc
 

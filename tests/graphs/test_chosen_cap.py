@@ -96,6 +96,7 @@ def test_a_node_that_is_replaced_moves_scores_apart_by_2() -> None:
     assert np.abs(apart).max() == 1
 
 
+@pytest.mark.few(4)
 @pytest.mark.claim("S0-08")
 @pytest.mark.parametrize("cap", [1, 2, 3, 4])
 @pytest.mark.parametrize("n", [5, 6])

@@ -113,6 +113,7 @@ def over_edges(world: Worlds, values: Numbers, unit: Unit) -> Norms:
 EDGE_UNITS = [edge(relation=ADD), edge(relation=SWAP), weight(bound=1, relation=ADD), weight(bound=1, relation=SWAP)]
 
 
+@pytest.mark.few(8)
 @pytest.mark.claim("S0-08", "S0-11", "S0-12", "S0-13", "S0-14")
 @pytest.mark.parametrize("unit", EDGE_UNITS, ids=str)
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
@@ -184,6 +185,7 @@ def test_stars_under_a_cap(cap: int, leaves: int, unit: Unit) -> None:
         assert norms(query.sensitivity(edge(relation=ADD), None))[1] == 2 * (cap - 1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("unit", [edge(relation=ADD), edge(relation=SWAP)], ids=str)
 def test_directed_graphs_of_four_nodes(direction: Direction, unit: Unit) -> None:
@@ -268,6 +270,7 @@ def node_queries(shape: Shape, cap: int) -> list[tuple[GraphQuery, bool]]:
     ]
 
 
+@pytest.mark.few(16)
 @pytest.mark.claim("S0-08", "S0-11", "S0-12", "S0-14")
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("cap", [1, 2, 3, 4])
@@ -283,6 +286,7 @@ def test_no_node_moves_a_query_further_than_it_says(n: int, salt: int, cap: int,
             assert found[1] == 2 * cap
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("cap", [1, 2, 3, 4])
 @pytest.mark.parametrize(("n", "salt"), [(3, 0), (4, 0), (4, 1), (5, 0), (6, 0)])
 def test_no_rewired_node_moves_a_query_further_than_it_says(n: int, salt: int, cap: int) -> None:

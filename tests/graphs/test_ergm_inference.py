@@ -39,6 +39,7 @@ def adjacency(chain: Chain) -> Adjacency:
     return Adjacency.of_pairs(len(chain.degrees), chain.ends[:edges, 0], chain.ends[:edges, 1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("nodes", [3, 50, 70])
 def test_the_walk_keeps_its_statistics_right(nodes: int) -> None:
     chain = empty_chain(nodes, 3)
@@ -114,6 +115,7 @@ def close(found: Fit, mean: Numbers, deviation: Numbers) -> bool:
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-15")
 @pytest.mark.parametrize("released", [[4.0, 7.0, 1.0], [5.5, 2.0, -3.0]])
 def test_draws_are_from_the_posterior_and_those_that_ignore_the_noise_are_not(released: list[float]) -> None:

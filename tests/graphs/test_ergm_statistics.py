@@ -61,6 +61,7 @@ def found(world: Worlds, values: Numbers, unit: Unit) -> tuple[int, int, int, in
     return largest(pairs)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_the_enumeration_computes_what_the_query_computes(n: int) -> None:
     query = NetworkStatistics(dataset=DATA, shape=Shape(nodes=n), weights=(5, 1, 2))

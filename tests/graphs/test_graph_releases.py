@@ -45,6 +45,7 @@ def questions(unit: Any) -> list[Any]:
     return asked if unit in (NODE, REWIRED) else [*asked, graph.degrees(), graph.stars(3, max_degree=3)]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("unit", [EDGE, NODE, REWIRED, HEAVY], ids=str)
 @pytest.mark.parametrize("delta", [0, 1e-7])
 def test_every_release_verifies_and_a_forged_one_does_not(unit: Any, delta: float, tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ def changes(query: dict[str, Any], unit: dict[str, Any]) -> list[Callable[[dict[
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("unit", [EDGE, NODE, REWIRED, HEAVY], ids=str)
 def test_every_release_is_told(unit: Any) -> None:
     for place, question in enumerate(questions(unit)):
@@ -174,6 +176,7 @@ def error_of(degrees: npt.NDArray[np.int64], scale: Fraction, draws: int) -> npt
     return np.array(errors)
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-11")
 @pytest.mark.parametrize(
     ("name", "edges", "limit"),

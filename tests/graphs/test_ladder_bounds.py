@@ -21,6 +21,7 @@ def outside(mass: _Mass, margin: int) -> Fraction:
     return (2 * mass.beyond(margin) / mass.all).high
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("n", [4, pytest.param(5, marks=pytest.mark.long)])
 @pytest.mark.parametrize("leaves", [None, 2, 3])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])
@@ -39,6 +40,7 @@ def test_bounds_hold_for_every_small_graph(leaves: int | None, epsilon: Fraction
         assert outside(mass, ladder.margin([0, guide], LEVEL)) <= 1 - LEVEL
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
 def test_bounds_hold_for_a_network_wherever_the_guide_falls(epsilon: Fraction) -> None:
     ladder = Ladder.calibrated(nodes=4039, epsilon=epsilon, share=Fraction(1, 25))

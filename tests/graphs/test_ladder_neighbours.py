@@ -86,6 +86,7 @@ def neighbours(n: int, leaves: int | None) -> list[tuple[Made, Made]]:
     return list(found.values())
 
 
+@pytest.mark.few(3)
 @pytest.mark.claim("S0-10")
 @pytest.mark.claim("S0-14")
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ def widths(graph: int, n: int, leaves: int | None) -> list[int]:
     return [rungs.width(t) for t in range(comb(n, 2) + 1)]
 
 
+@pytest.mark.few(4)
 @pytest.mark.claim("S0-10")
 @pytest.mark.claim("S0-14")
 @pytest.mark.parametrize(
@@ -49,6 +50,7 @@ def test_two_hubs_without_a_common_neighbour_are_covered() -> None:
     assert by_wedges.at(10) == 6  # the broken twin
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("n", [7, 30, 200])
 def test_stopping_early_changes_nothing(n: int) -> None:
     """The front of all pairs, from the matrix itself, decides the same widths as the few pairs looked at."""

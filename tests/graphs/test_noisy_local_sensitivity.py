@@ -60,6 +60,7 @@ def neighbours(n: int, leaves: int | None, relation: str) -> frozenset[tuple[Fac
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("leaves", COUNTS)
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
 @pytest.mark.parametrize("n", [4, 5, pytest.param(6, marks=pytest.mark.long)])
@@ -140,6 +141,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.claim("S0-10")
 @pytest.mark.claim("S0-14")
 @pytest.mark.parametrize("leaves", COUNTS)
@@ -151,6 +153,7 @@ def test_no_neighbours_are_further_apart_than_epsilon_and_delta(n: int, leaves: 
         assert worst(Shown.of(noise), n, leaves, relation) <= real(delta)
 
 
+@pytest.mark.long
 def test_delta_is_used_and_not_only_allowed() -> None:
     """Some neighbours come within a factor of two of the probability that the guide is too small."""
     q = Fraction(2065, 5613)  # just above e^−1
@@ -242,6 +245,7 @@ def asked(relation: str = "add/remove", unit: Any = None, **more: Any) -> Any:
     return vault.graph(network(), name="wards", version="1", nodes=400, **more)
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-10")
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
 def test_releases_cost_what_was_asked_and_verify(relation: str) -> None:
@@ -284,6 +288,7 @@ def test_the_way_follows_delta_unless_it_is_said() -> None:
         graph.triangles(way="noisy scale", share=0)
 
 
+@pytest.mark.long
 def test_a_large_epsilon_gives_the_exact_counts() -> None:
     """With ε = 4000 an answer that is not the exact one has probability below 1e-30."""
     exact = Adjacency.of_pairs(400, *np.array(network()).T)
@@ -295,6 +300,7 @@ def test_a_large_epsilon_gives_the_exact_counts() -> None:
     )
 
 
+@pytest.mark.long
 def test_counts_can_be_computed_with() -> None:
     """Unlike those of a ladder they have a law: a difference has an interval by convolution."""
     graph = asked()

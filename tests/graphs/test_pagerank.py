@@ -160,6 +160,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.claim("S0-19")
 @pytest.mark.parametrize(("n", "directed", "more"), CASES)
 def test_whole_number_ranks_move_no_further_than_is_stated(n: int, directed: bool, more: dict) -> None:
@@ -187,6 +188,7 @@ def test_an_edge_moves_more_than_it_carries() -> None:
     assert float(both / stated) == pytest.approx(2, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "directed"), [(3, True), (4, False)])
 @pytest.mark.parametrize("loops", [0, 2])
 def test_ranks_are_those_of_linear_algebra(n: int, directed: bool, loops: int) -> None:

@@ -108,6 +108,7 @@ def both_ways(given: Any, questions: Callable[[Any], list[Any]]) -> tuple[list[l
 # ------------------------------------------------------------------------------------------------ the same numbers
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("questions", [undirected, directed])
 def test_the_engine_answers_every_question_that_it_counts_for(questions: Any) -> None:
     rows = messy(4, TEXTS, ["b", "É"])
@@ -122,6 +123,7 @@ def test_the_engine_answers_every_question_that_it_counts_for(questions: Any) ->
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("names", "strangers"), [(10, [-1, 10, 2**62]), (TEXTS, ["b", "É"]), (NUMBERS, [1, -7])])
 def test_the_engine_sees_the_same_graph(names: Any, strangers: list[Any], weighted: bool) -> None:
@@ -150,6 +152,7 @@ def test_narrow_columns_and_files(tmp_path: Path, kind: pa.DataType) -> None:
     assert by_engine == in_memory
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [[], [(0, 0), (None, 1), (1, None)], [(0, 1)], [(3, 4), (4, 3)]])
 def test_graphs_without_an_edge_or_with_one(rows: list[tuple[int | None, int | None]]) -> None:
     table = pa.table(
@@ -185,6 +188,7 @@ SHAPES: dict[str, list[tuple[int, int]]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("shape", "first"), [*((shape, 1) for shape in SHAPES), ("random", 256)])
 def test_what_shapes_the_noise_of_triangles_is_the_same(
     shape: str, first: int, monkeypatch: pytest.MonkeyPatch
@@ -255,6 +259,7 @@ def test_postgresql_counts_the_same_unasked(postgres_url: str) -> None:
     assert holding(graph(table, nodes=TEXTS, counts="memory")).counts is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", [just_degrees, pytest.param(few, marks=pytest.mark.long)])
 def test_spark_counts_the_same_unasked(spark: Any, asked: Callable[[Any], list[Any]]) -> None:
     in_spark(spark, messy(22, TEXTS, ["b", "É"]), "contact_list")

@@ -119,6 +119,7 @@ def _apart(one: float, other: float) -> float:
 # --------------------------------------------------------------------------------------------------- what is guaranteed
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 @pytest.mark.parametrize("unit", [ADD, SWAP], ids=str)
 @pytest.mark.parametrize("n", [3, 4])

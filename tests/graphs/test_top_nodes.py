@@ -137,6 +137,7 @@ def test_the_loss_follows_from_what_moves() -> None:
 COUNTS = [3, 1, 3, 0, 2, 2]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("nodes", "choices"), [(4, 1), (3, 2), *(pytest.param(4, some, marks=pytest.mark.long) for some in (2, 3))]
 )

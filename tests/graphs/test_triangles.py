@@ -68,6 +68,7 @@ def test_a_large_epsilon_gives_the_exact_answers() -> None:
     assert low <= columns["clustering"].values[0] <= high
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("draws", "least"), [(300, 195), pytest.param(2_000, 1_490, marks=pytest.mark.long)])
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 25), Fraction(1, 4)])
 @pytest.mark.alpha(1.1e-9)
@@ -166,6 +167,7 @@ def mean_error(rungs: Rungs, epsilon: float) -> float:
     return float(size / (1 + total))
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-10")
 @pytest.mark.parametrize("name", SNAP)
 @pytest.mark.alpha(2e-9)

@@ -89,6 +89,7 @@ def test_all_cases_together_fail_by_chance_in_less_than_one_run_of_a_million(req
     assert together(request.session.items, long=False) < LIMIT
 
 
+@pytest.mark.long
 def test_every_statistical_test_states_the_chance_that_it_fails_although_all_is_well() -> None:
     assert set(unstated(TESTS)) - set(WITHOUT) == set()
 

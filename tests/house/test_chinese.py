@@ -128,6 +128,7 @@ def test_no_message_has_a_word_that_the_field_does_not_use() -> None:
     assert found == {}
 
 
+@pytest.mark.long
 def test_no_other_chinese_of_the_product_or_its_documents_has_one_either() -> None:
     files = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html"), *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     found = {str(path.relative_to(ROOT)): hits for path in files if (hits := list(banned(path.read_text("utf-8"))))}
@@ -225,6 +226,7 @@ def released(kind: str) -> Release:
     return grouped.count().release(epsilon=1, delta=delta)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("kind", ["add/remove", "replace", "delta", "columns", "quantiles"])
 def test_every_reader_gets_the_chinese_of_the_house(kind: str, audience: str) -> None:
@@ -254,6 +256,7 @@ def test_a_release_that_is_only_thought_of_is_told_in_the_same_chinese() -> None
             assert not [*banned(text), *misset(text)], text
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add/remove", "delta", "columns"])
 def test_the_page_and_its_facts_are_set_as_chinese(kind: str) -> None:
     text = page(released(kind), ["zh"])
@@ -265,6 +268,7 @@ def test_the_page_and_its_facts_are_set_as_chinese(kind: str) -> None:
         assert not list(misset(part.strip())), part
 
 
+@pytest.mark.long
 def test_a_picture_of_beliefs_counts_in_percent() -> None:
     chart = str(draw(released("add/remove"), "belief", "zh").to_dict())
     assert "'text': '23.2%'" in chart

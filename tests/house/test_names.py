@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import sfumato
 
 PACKAGE = Path(sfumato.__file__).parent
@@ -66,6 +68,7 @@ def defined(tree: ast.Module) -> set[str]:
     return {name for name in found if private(name)}
 
 
+@pytest.mark.long
 def test_no_package_reaches_for_the_private_names_of_another() -> None:
     known = modules()
     homes: dict[str, set[str]] = defaultdict(set)
@@ -115,6 +118,7 @@ SHARED = {
 }
 
 
+@pytest.mark.long
 def test_no_two_classes_have_one_name() -> None:
     assert shared_names() - SHARED == set()
 
@@ -185,6 +189,7 @@ def is_import(line: str) -> bool:
     return line.startswith("from typing import ")
 
 
+@pytest.mark.long
 def test_any_is_for_values_from_outside_and_becomes_rarer() -> None:
     found: Counter[str] = Counter()
     for path, uses in uses_of_any().items():
@@ -192,6 +197,7 @@ def test_any_is_for_values_from_outside_and_becomes_rarer() -> None:
     assert {package: count for package, count in found.items() if count > ANY_BY_PACKAGE.get(package, 0)} == {}
 
 
+@pytest.mark.long
 def test_whoever_says_any_says_why() -> None:
     """On the line of the import, or on each that uses it; most give the value a name with a reason, and use that."""
     silent = []

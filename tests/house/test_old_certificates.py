@@ -66,6 +66,7 @@ def test_it_verifies_from_itself_alone_and_costs_what_it_cost(query: str) -> Non
         assert holds(encode(said), document["statement"])
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("query", BY_QUERY)
 def test_it_is_explained_in_both_languages(query: str, tmp_path: Path) -> None:
     for place, text in enumerate(BY_QUERY[query]):

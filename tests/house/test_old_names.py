@@ -288,6 +288,7 @@ def test_every_old_parameter_is_called_below() -> None:
     assert called == {one for one in listed if one[0] not in MADE_BY_US}
 
 
+@pytest.mark.few(8)
 @pytest.mark.filterwarnings("ignore:.*fetch_arrow_table:DeprecationWarning")  # Ibis calls it
 @pytest.mark.skipif(not EXPECTED, reason="the old names are gone")
 @pytest.mark.parametrize(

@@ -8,14 +8,17 @@ from scripts import structure
 from scripts.structure import Module
 
 
+@pytest.mark.long
 def test_no_modules_of_a_package_import_each_other() -> None:
     assert not structure.circles(structure.modules())
 
 
+@pytest.mark.long
 def test_the_page_is_current() -> None:
     assert structure.main(["--check"]) == 0
 
 
+@pytest.mark.long
 def test_every_package_has_a_layer_and_says_what_it_is() -> None:
     found = structure.modules()
     packages = {one.package for one in found.values()} - {"sfumato", "version"}
@@ -55,6 +58,7 @@ def test_imports_inside_functions_count_and_those_for_types_do_not(tmp_path: Pat
     assert not found["sfumato.part.two"].imports
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("option", "said"), [("--circles", "no import circles"), ("--sizes", "tables")])
 def test_what_it_counts_is_printed(option: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert structure.main([option]) == 0

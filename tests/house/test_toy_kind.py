@@ -59,6 +59,7 @@ def test_it_is_explained_to_every_reader_in_both_languages(audience: str, langua
     assert "{" not in text
 
 
+@pytest.mark.long
 def test_it_has_a_page_a_table_and_facts_of_its_own() -> None:
     release = jar(opened()).release(epsilon="1/2")
     text = page(release)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 HISTORY = ("docs/decisions", "docs/claims.md")  # decisions stay as they were taken; claims quote what was required
@@ -41,6 +43,7 @@ def dialect(text: str) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.long
 def test_nothing_is_said_in_a_dialect_of_our_own() -> None:
     assert {name: found for name, text in texts().items() if (found := dialect(text))} == {}
 

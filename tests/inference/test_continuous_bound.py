@@ -44,6 +44,7 @@ def of(coefficients: tuple[int, ...], law: str) -> ContinuousBound:
     return found
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("coefficients", COMBINATIONS, ids=str)
 def test_a_closed_form_is_never_above_the_exact_law_and_close_to_it(coefficients: tuple[int, ...], law: str) -> None:

@@ -25,6 +25,7 @@ NARROW: list[Law] = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", NARROW, ids=str)
 def test_noise_narrower_than_its_lattice(law: Law) -> None:
     spread = Spread([(Fraction(1), law), (Fraction(-1), law)])
@@ -60,6 +61,7 @@ def releases(epsilon: object = 8) -> tuple[Release, Release]:
     return table.group_by("r").count().release(epsilon=epsilon), table.count().release(epsilon=epsilon)
 
 
+@pytest.mark.long
 def test_arithmetic_at_large_epsilon() -> None:
     by_group, everyone = releases()
     assert len((by_group - everyone).interval()) == 2
@@ -77,6 +79,7 @@ def test_figures_without_noise_divide_like_numbers() -> None:
     assert (one / (one * 0)).interval() == [(-math.inf, math.inf)] * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("many", [5, pytest.param(50, marks=pytest.mark.long)])
 def test_joint_ratios_that_share_noise_share_their_doubt(many: int) -> None:
     law = DiscreteLaplace(scale=Fraction(2))

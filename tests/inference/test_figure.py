@@ -97,6 +97,7 @@ def test_joint_intervals_are_wider_and_independent_ones_no_wider_than_they_must(
         assert high < joint_high
 
 
+@pytest.mark.long
 def test_ratios(releases: dict[str, Release]) -> None:
     fine, whole = releases["fine"], releases["all"]
     share = fine / whole

@@ -75,6 +75,7 @@ def test_what_lies_within_is_the_truth_rounded_down(terms: Terms, share: Fractio
     assert spread.nearer(distance) <= closer + 1e-12
 
 
+@pytest.mark.long
 @given(
     terms=TERMS, confidence=st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(19, 20), Fraction(999, 1000)])
 )

@@ -9,6 +9,7 @@ from sfumato.inference.consistency import _nearest_rising
 pytestmark = pytest.mark.kills
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
 def test_the_ends_of_all_optima(length: int) -> None:
     rising = list(combinations_with_replacement(range(4), length))

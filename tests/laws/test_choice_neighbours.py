@@ -39,6 +39,7 @@ def marginals(kind: str, limit: Limit, tables: tuple[tuple[KeyColumn, ...], ...]
     return np.hstack([by_engine(where=None, keys=keys, share=share_for(kind, limit))(around) for keys in tables])
 
 
+@pytest.mark.few(3)
 @cases
 def test_no_unit_moves_several_tables_further_than_claimed_and_some_as_far(kind: str, limit: Limit) -> None:
     query = Marginals(dataset=DATASET, tables=tuple(map(declared, TABLES)))
@@ -59,6 +60,7 @@ def test_the_claim_for_one_table_is_too_small_for_several() -> None:
         assert {it.split(":")[0] for it in found} >= {"l0", "l1", "l2 squared"}
 
 
+@pytest.mark.few(3)
 @cases
 def test_no_unit_moves_the_counts_that_are_compared_further_than_claimed(kind: str, limit: Limit) -> None:
     query = TopGroups(dataset=DATASET, by=declared(SCENARIO.keys), choices=2)
@@ -81,6 +83,7 @@ def one_direction(found: np.ndarray, around: Neighbours, relation: Relation) -> 
     return True
 
 
+@pytest.mark.few(8)
 @cases
 @pytest.mark.parametrize("columns", [("zip",), ("zip", "ward")], ids=len)
 def test_no_unit_moves_more_found_keys_than_claimed(kind: str, limit: Limit, columns: tuple[str, ...]) -> None:

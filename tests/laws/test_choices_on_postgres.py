@@ -84,6 +84,7 @@ def test_joined_rows_are_counted_the_same_in_every_world(kind: str, postgres_url
             assert here.any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["record", *KINDS])
 def test_rows_beside_a_public_table_are_counted_the_same_in_every_world(kind: str, postgres_url: str) -> None:
     around, limit = joins.around_hospitals(kind), Limit(groups=1, rows_per_group=2)
@@ -96,6 +97,7 @@ def test_rows_beside_a_public_table_are_counted_the_same_in_every_world(kind: st
     assert here.any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["record", *KINDS])
 def test_found_keys_are_the_same_in_every_world(kind: str, postgres_url: str) -> None:
     around, limit = quantiles.around(kind), Limit(groups=2, rows_per_group=1)

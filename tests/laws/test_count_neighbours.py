@@ -63,6 +63,7 @@ def check(scenario: Scenario, kind: str, limit: Limit, where: str) -> None:
             assert loose == []
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda it: f"{it.groups}x{it.rows_per_group}")
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_no_person_and_no_family_moves_a_count_further_than_claimed(scenario: Scenario, limit: Limit) -> None:
@@ -71,6 +72,7 @@ def test_no_person_and_no_family_moves_a_count_further_than_claimed(scenario: Sc
         check(scenario, "family", limit, "all")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("where", [it for it in WHERE if it != "all"])
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_filters_change_nothing_about_the_claim(scenario: Scenario, where: str) -> None:
@@ -79,12 +81,14 @@ def test_filters_change_nothing_about_the_claim(scenario: Scenario, where: str) 
         check(scenario, "family", Limit(groups=2, rows_per_group=2), where)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_no_row_moves_a_count_further_than_claimed(scenario: Scenario, where: str) -> None:
     check(scenario, "record", LIMITS[0], where)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_the_engine_counts_as_by_hand(scenario: Scenario) -> None:
     for kind in UNITS:
@@ -225,6 +229,7 @@ def test_the_rewritten_plan_obeys_the_law_when_a_person_alone_decides() -> None:
         assert violations(ordered(own, limit), claimed(limit), around=AROUND, relation=ADD_REMOVE) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("order", [most_popular_first, number_of_persons, shared_stream])
 @pytest.mark.parametrize("limit", [ONE, TWO], ids=["1x1", "2x2"])
 def test_a_choice_of_groups_that_depends_on_others_is_caught(order: Order, limit: Limit) -> None:

@@ -16,6 +16,7 @@ from tests.laws.scenarios import LIMITS, RELATIONS, SCENARIOS, UNITS, WHERE, Sce
 pytestmark = pytest.mark.kills
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", UNITS)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_the_claim_holds_and_is_attained(scenario: Scenario, kind: str) -> None:

@@ -67,6 +67,7 @@ def lost(names: tuple[str, ...], layout: Layout, kind: str, relation: Relation) 
     return bool(stays) and kind == "record" and relation is Relation.REPLACE and layout.name == "no keys"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda it: it.value)
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_no_unit_moves_a_gauge_further_than_claimed_and_some_as_far(layout: Layout, relation: Relation) -> None:
@@ -78,6 +79,7 @@ def test_no_unit_moves_a_gauge_further_than_claimed_and_some_as_far(layout: Layo
                 assert [it for it in loose if it.startswith(NORMS)] == [], (name, kind, limit)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda it: it.value)
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_no_unit_moves_several_gauges_together_further_than_claimed(layout: Layout, relation: Relation) -> None:
@@ -87,6 +89,7 @@ def test_no_unit_moves_several_gauges_together_further_than_claimed(layout: Layo
             assert broken == [], (names, kind, limit)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("names", [("rows", "split"), ("good rows", "powers of degree 2"), ("persons", "both signs")])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda it: it.value)
 def test_what_gauges_move_adds_up_and_some_neighbours_show_it(names: tuple[str, ...], relation: Relation) -> None:

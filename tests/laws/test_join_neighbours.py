@@ -100,6 +100,7 @@ def counted(beside: Callable[[Neighbours], Any], keys: tuple[KeyColumn, ...], ki
     return plan
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("kind", "limit"), [("record", LIMITS[0]), *product(("user", "family"), LIMITS)], ids=lambda it: str(it)
 )
@@ -182,6 +183,7 @@ def asked(name: str, on: tuple[tuple[str, str], ...]) -> Count:
     return Count(dataset=DATASET, by=KEYS[name][0], joins=(Join(dataset=LABS, on=on, public=False),))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "limit"),
     [
@@ -207,6 +209,7 @@ def test_rows_joined_on_the_person_move_no_more_than_the_limit_says(kind: str, l
                 assert slack(plan, claim, around=around, relation=relation) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("most", [(1, 1), (1, 4), (3, 2)], ids=str)
 def test_the_limit_of_each_side_lets_nobody_change_the_rows_of_others(most: tuple[int, int]) -> None:
     """Whatever the limits of the sides: no other person's joined rows differ, and of one person no more are made."""
@@ -242,6 +245,7 @@ def test_single_rows_are_not_joined_with_private_ones() -> None:
         asked("no keys", ON_PERSON).sensitivity(unit_of("record", Relation.ADD_REMOVE), None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["user", "family"])
 def test_keys_found_in_joined_rows_move_as_few_counts_as_claimed(kind: str) -> None:
     around = around_labs(kind)

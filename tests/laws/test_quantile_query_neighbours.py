@@ -118,6 +118,7 @@ def bounds(claim: Sensitivity) -> tuple[Fraction, Fraction]:
     return claim.linf.value, claim.linf.value * claim.l0.count
 
 
+@pytest.mark.few(5)
 @pytest.mark.claim("X-04")
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda it: it.value)
 @pytest.mark.parametrize(("kind", "limit"), CASES, ids=str)

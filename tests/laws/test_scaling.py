@@ -32,6 +32,7 @@ def registered(columns: dict[str, Any], name: str) -> Any:
     return engine().table(name)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("rows", [1, 3, 1000, 2**31])
 @pytest.mark.parametrize("name", GAUGES)
 def test_scaled_parts_are_whole_not_negative_and_within_the_limit(name: str, rows: int) -> None:
@@ -63,6 +64,7 @@ def test_scaled_parts_are_whole_not_negative_and_within_the_limit(name: str, row
         assert (together[above] >= most - most // 2**39 - numbers).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_person_with_a_hundred_thousand_rows_counts_as_the_limit_says(rows: int) -> None:
     many = 100_000

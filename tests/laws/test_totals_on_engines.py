@@ -170,6 +170,7 @@ def test_the_few_questions_have_every_measure_condition_limit_and_type_of_key() 
     assert all(any(one[2] == limit for one in few) for limit in LIMITED)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("corpus", ["each once", pytest.param("all", marks=pytest.mark.long)])
 @pytest.mark.parametrize("engine", ["PostgreSQL", "Spark"])
 def test_every_engine_adds_up_the_same_whole_numbers(engine: str, corpus: str, request: pytest.FixtureRequest) -> None:

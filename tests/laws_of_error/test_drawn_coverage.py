@@ -59,6 +59,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Callable, np.ndarray, int]:
     return law, np.abs(draw(DRAWS)), times
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("confidence", "numbers"), [(F(19, 20), 1), (F(99, 100), 1), (F(19, 20), 50)])
 @pytest.mark.alpha(ALPHA)
 def test_draws_are_covered_as_often_as_the_law_says(case: tuple, confidence: Fraction, numbers: int) -> None:

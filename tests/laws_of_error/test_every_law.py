@@ -32,6 +32,7 @@ def name(law: object) -> str:
     return canonical(encode(law)).removeprefix('{"kind":"law.').removesuffix(',"version":1}')
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("law", WHOLE, ids=name)
 def test_moments_are_those_of_the_sum_and_rounded_up(law) -> None:
     chances = masses(law)
@@ -57,6 +58,7 @@ def test_whole_tails_are_enclosed_tight_and_falling(law) -> None:
     assert law.tail(10**40).high < F(1, 2**20_000)
 
 
+@pytest.mark.few(28)
 @pytest.mark.parametrize("numbers", [1, 50, 10**6])
 @pytest.mark.parametrize("law", WHOLE, ids=name)
 def test_a_whole_margin_is_the_least_that_covers(law, numbers: int) -> None:
@@ -70,6 +72,7 @@ def test_a_whole_margin_is_the_least_that_covers(law, numbers: int) -> None:
             assert (1 - outside(law, found - 1)) ** numbers < number(level) + TINY * numbers
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("law", WHOLE, ids=name)
 def test_a_whole_quantile_is_the_least_that_reaches_its_level(law) -> None:
     for level in (F(1, 10**6), F(1, 20), F(49, 100), F(1, 2), F(51, 100), F(19, 20), 1 - F(1, 10**6)):
@@ -138,6 +141,7 @@ def test_a_discrete_gaussian_of_any_width_is_tight_at_its_margin(exponent: int) 
             assert abs(margin + mp.mpf(1) / 2 - ideal) < 1 + mp.mpf(10) ** -7 * ideal
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("square", ["1/50", "3/2", "200", "257", "300", "1000", "123457/7", "10000"])
 def test_both_ways_to_the_tail_of_a_discrete_gaussian_enclose_it_to_the_last_bit(square: str) -> None:
     """Term by term and by Euler-Maclaurin, against a sum to 75 digits: no slack is allowed, and both are narrow."""

@@ -52,6 +52,7 @@ def beyond(truth: dict[Fraction, Fraction], size: Fraction) -> Fraction:
     return sum((mass for place, mass in truth.items() if abs(place) > size), F(0))
 
 
+@pytest.mark.few(2)
 def test_the_exact_convolution_is_that_of_the_enumeration(case: tuple) -> None:
     terms, truth, gap = case
     law = made(terms)
@@ -67,6 +68,7 @@ def test_the_exact_convolution_is_that_of_the_enumeration(case: tuple) -> None:
     assert mean - F(1, 10**30) <= law.mean_absolute_error <= sum(abs(c) * part.mean_absolute_error for c, part in terms)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("confidence", "numbers"), [(F(1, 2), 1), (F(19, 20), 1), (F(19, 20), 50), (F(999, 1000), 7)])
 def test_the_exact_margin_is_the_least_multiple_that_covers(case: tuple, confidence: Fraction, numbers: int) -> None:
     terms, truth, _ = case
@@ -83,6 +85,7 @@ def test_the_exact_margin_is_the_least_multiple_that_covers(case: tuple, confide
         assert (1 - number(beyond(truth, margin - step))) ** numbers < number(confidence) + mp.mpf(10) ** -8
 
 
+@pytest.mark.few(4)
 def test_the_exact_quantile_is_the_least_multiple_that_reaches_its_level(case: tuple) -> None:
     terms, truth, _ = case
     law = made(terms)
@@ -92,6 +95,7 @@ def test_the_exact_quantile_is_the_least_multiple_that_reaches_its_level(case: t
         assert sum(mass for place, mass in truth.items() if place < found) < level + F(1, 10**8)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("cells", [16, 30, 512])
 def test_with_few_cells_the_truth_is_enclosed_all_the_same(case: tuple, cells: int) -> None:
     terms, truth, gap = case
@@ -185,6 +189,7 @@ def test_a_fine_lattice_is_close_to_the_continuous_law(cells: int) -> None:
         assert ideal(F(margin) / scale * F(975 if cells == 512 else 996, 1000)) > 0.05
 
 
+@pytest.mark.long
 def test_far_beyond_what_was_convolved_a_margin_is_still_found() -> None:
     """The mass left out at the ends is 2^-40 or 2^-64 of each part; beyond, the union bound takes over."""
     for parts in ((UNIT, NARROW), (DiscreteLaplace(scale=F(2**40)), Laplace(scale=F(2**40)))):
@@ -195,6 +200,7 @@ def test_far_beyond_what_was_convolved_a_margin_is_still_found() -> None:
         assert law.tail(10**9 * deep).high < F(1, 2**20_000)
 
 
+@pytest.mark.long
 def test_errors_that_are_nearly_always_0() -> None:
     """Tails of e^-200 and e^-1200: margins are 0 until a confidence asks for more."""
     still, stiller = DiscreteLaplace(scale=F(1, 200)), RoundedGaussian(sigma=F(1, 100))

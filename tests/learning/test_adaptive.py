@@ -207,6 +207,7 @@ def test_the_mechanism_can_be_written_down_and_read() -> None:
     assert Registry((AdaptiveSums, AdaptiveClip)).decode(encode(noise), "mechanism") == noise
 
 
+@pytest.mark.long
 def test_a_run_follows_its_clip_and_states_what_it_cost() -> None:
     """End to end: the clip begins far too large and comes down; the certificate holds the whole mechanism."""
     here = sf.Vault(unit=record(relation="add/remove"), budget=Budget(epsilon=4, delta=1e-6), name="trial")

@@ -135,6 +135,7 @@ class Spoiling(nn.Module):
         return self.end(torch.where(x == -9.0, -1.0, 1.0))  # type: ignore[no-any-return]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["auto", "semantic"])
 def test_rows_that_a_failing_pass_wrote_over_are_not_computed_from(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert moved(monkeypatch, Spoiling(), way) <= 1 + 1e-6
@@ -397,6 +398,7 @@ class Late(nn.Module):
         return self.end(x)  # type: ignore[no-any-return]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["auto", "semantic"])
 def test_what_dies_with_an_exception_of_a_step_tells_nobody(way: str) -> None:
     told: list[str] = []

@@ -334,6 +334,7 @@ def test_a_batch_that_does_not_divide_the_units_is_refused() -> None:
         Correlated().mechanism(training, Budget(epsilon=1, delta=1e-5), ONE)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("noise", [Correlated(bands=4), AdaptiveClip(noise=Fraction(5))], ids=["cycle", "adaptive"])
 def test_a_run_that_was_stopped_goes_on_from_its_sealed_state(noise: Correlated | AdaptiveClip, tmp_path: Path) -> None:
     here = sf.Vault(unit=record(relation="add/remove"), budget=Budget(epsilon=8, delta=1e-6), name="trial")

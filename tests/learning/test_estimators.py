@@ -58,6 +58,7 @@ def told() -> tuple[sf.Vault, DPClassifier, Any, Any]:
     return where, classifier(where).fit(x, (x[:, 0] > 0).astype(int)), other, (other[:, 0] > 0).astype(int)
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_what_is_plain_is_learned(told: tuple[sf.Vault, DPClassifier, Any, Any]) -> None:
     """α below 1e-9: at ε = 8 the noise on a mean gradient of norm about 1/2 is below 1/100, twenty times over."""
@@ -174,6 +175,7 @@ def test_columns_by_name_hold_words_too() -> None:
         classifier(spy, bounds={"age": (0, 100)}).fit({"years": [1]}, [0])
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_a_regression_stays_within_its_bounds() -> None:
     """α below 1e-9, as above: the slope is half the range and the noise a hundredth of that."""

@@ -331,6 +331,7 @@ def test_a_run_ends_when_nothing_rose_for_a_while(counts: list[int], ends: int |
     assert [one.count for _, one in stop.told] == counts[: ends or len(counts)]
 
 
+@pytest.mark.long
 def test_training_can_be_watched_and_ended_early() -> None:
     here, made = vault(), torch.Generator().manual_seed(2)
     x = torch.randn((200, 2), generator=made)

@@ -102,6 +102,7 @@ def test_a_rewound_checkpoint_is_refused(home: Home, tmp_path: Path, monkeypatch
     assert home.open().balance("clinic").spent == sf.Budget(**SPEND)
 
 
+@pytest.mark.long
 def test_an_older_checkpoint_of_a_run_that_goes_on_is_refused(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ def test_of_two_copies_one_goes_on(home: Home, tmp_path: Path, monkeypatch: pyte
     assert trained(home, state).curve[-1][0] == STEPS
 
 
+@pytest.mark.long
 def test_the_weights_of_a_run_that_has_ended_are_in_its_file(home: Home, tmp_path: Path) -> None:
     state = tmp_path / "run"
     first = trained(home, state)
@@ -149,6 +151,7 @@ def test_the_weights_of_a_run_that_has_ended_are_in_its_file(home: Home, tmp_pat
     assert home.open().balance("clinic").spent == sf.Budget(**SPEND)
 
 
+@pytest.mark.long
 def test_a_changed_file_is_refused(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / "run"
     stopped(home, state, monkeypatch, EVERY + 1)

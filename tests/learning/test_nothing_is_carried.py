@@ -179,6 +179,7 @@ def fitted(model: nn.Module, loss: Any, *, way: str) -> list[dict[str, Any]]:
     return [state_of(model), state_of(copies[0])]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("way", ["auto", "semantic"])
 @pytest.mark.parametrize("writer", [Renormalised, Added, Rebound, Flagged, InPlace, Disguised])
 def test_what_a_forward_pass_writes_does_not_leave_a_step(writer: Callable[[], Base], way: str) -> None:

@@ -100,6 +100,7 @@ def _heard(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [by_hook, by_average, by_optimiser])
 def test_whoever_hears_new_weights_and_raises_has_no_run_to_resume(
     way: Callable[..., dict[str, Any]], tmp_path: Path

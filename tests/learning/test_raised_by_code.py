@@ -49,6 +49,7 @@ class Raising(nn.Module):
         return self.end(x)  # type: ignore[no-any-return]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("raised", RAISED)
 def test_a_unit_on_which_a_model_raises_counts_nothing(
     raised: type[BaseException], monkeypatch: pytest.MonkeyPatch

@@ -84,6 +84,7 @@ def fitted(course: str, state: Path, monkeypatch: pytest.MonkeyPatch, last: int)
     return fit(resume=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("course", COURSES)
 def test_a_resumed_run_is_an_uninterrupted_one(course: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, mean = fitted(course, tmp_path / "whole", monkeypatch, 0)
@@ -94,6 +95,7 @@ def test_a_resumed_run_is_an_uninterrupted_one(course: str, tmp_path: Path, monk
     assert all(torch.equal(one, mean.weights[name]) for name, one in resumed_mean.weights.items())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("course", COURSES)
 def test_the_length_of_a_state_tells_not_how_many_units_there_are(course: str, tmp_path: Path) -> None:
     said = dict(COURSES[course])

@@ -61,6 +61,7 @@ def averaged(image: torch.Tensor, size: int, edge: int, sigma: float) -> torch.T
     return out
 
 
+@pytest.mark.long
 def test_features_are_those_of_the_slow_computation() -> None:
     """Two scales and two angles on 8 × 8 pixels: 1 + 4 + 4 channels."""
     size, angles, edge = 8, 2, 4
@@ -78,6 +79,7 @@ def test_features_are_those_of_the_slow_computation() -> None:
     torch.testing.assert_close(fast, torch.stack(slow), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_modulus_of_which_pixels_were_left_out_is_filtered_again() -> None:
     """The last channel of three scales: the second wavelet after the first, then the third on every other pixel."""
     size, edge, full = 16, 8, 32

@@ -150,6 +150,7 @@ def test_steps_of_any_size_are_what_they_sum_to(monkeypatch: pytest.MonkeyPatch)
     assert found.release.statement.query.done == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("given", ["class", "function", "made", "with more settings"])
 def test_optimisers(given: str) -> None:
     model = nn.Linear(3, 2)
@@ -179,6 +180,7 @@ def test_whoever_watches_sees_released_weights_and_may_end_the_run() -> None:
     assert verify(found.release.certificate.document).consistent
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("said", "words"),
     [
@@ -289,6 +291,7 @@ print(verify(read(sys.argv[1]), key=sys.argv[2]))
 """
 
 
+@pytest.mark.long
 def test_a_certificate_is_verified_without_torch(tmp_path: Path) -> None:
     home = vault()
     trainer(home).fit(steps=2, **SPEND).release.certificate.save(tmp_path / "run.json")

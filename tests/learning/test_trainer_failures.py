@@ -78,6 +78,7 @@ class Words(nn.Module):
         return self.end(self.table(words).mean(1))  # type: ignore[no-any-return]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["semantic", "fast"])
 @pytest.mark.parametrize("wrong", ["label", "word"])
 def test_a_row_that_cannot_be_computed_counts_nothing_and_changes_nothing(
@@ -231,6 +232,7 @@ class LoudAverage(Average):
     """An average of somebody else's."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("who", ["nobody", "global hook", "own hook", "another class", "average"])
 def test_whoever_listens_to_the_optimiser_hears_each_step_once(who: str, tmp_path: Path) -> None:
     from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -287,6 +289,7 @@ class Computed(nn.Linear):
         self.last = self.weight * 2
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("model", "said", "words"),
     [
@@ -353,6 +356,7 @@ def test_a_run_that_was_stopped_stays_stopped(tmp_path: Path, monkeypatch: pytes
     assert shown == [2]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("steps", [2**40, 10**7 + 1])
 def test_a_certificate_of_endless_steps_is_a_finding_and_no_endless_work(steps: int) -> None:
     from tests.reports.forgeries import signed_anew

@@ -69,6 +69,7 @@ ADVERSARIES = {
 ATTAIN = {"huge", "even", "at the clip", "a hair above"}
 
 
+@pytest.mark.few(5)
 @pytest.mark.claim("S1-12")
 @pytest.mark.claim("S3-02")
 @pytest.mark.parametrize("name", ADVERSARIES)
@@ -95,6 +96,7 @@ def test_a_replaced_record_moves_a_step_by_twice_the_clip(monkeypatch: pytest.Mo
     assert moved <= 2 * CLIP * (1 + float(SLACK))
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("S1-13")
 @pytest.mark.parametrize("records", [1, 40, 1000])
 def test_a_user_with_a_thousand_records_moves_a_step_by_the_clip(records: int, monkeypatch: pytest.MonkeyPatch) -> None:

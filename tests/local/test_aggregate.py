@@ -82,6 +82,7 @@ def test_bulk_reports_support_as_stated(oracle) -> None:
     assert off(truth) < 7 < off(6)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "oracle", [SOME[0], SOME[3], SOME[5], SOME[7], SOME[9], SubsetSelection(epsilon=1, values=6, size=2)], ids=named
 )
@@ -192,6 +193,7 @@ def exact_coverage(oracle, n: int) -> tuple[float, float]:
     return fixed, drawn
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 25, 60])
 @pytest.mark.parametrize("oracle", [KaryResponse(epsilon=2, values=2), *SOME], ids=named)
 def test_exact_intervals_cover_every_small_population(oracle, n: int) -> None:

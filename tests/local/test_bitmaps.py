@@ -30,6 +30,7 @@ def by_hand(rows: np.ndarray) -> np.ndarray:
     return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little").sum(axis=0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("add", [bitmaps._columns, "compiled", aggregate._add_columns])
 def test_columns_are_added_up(add) -> None:
     job = bitmaps._compiled().columns if add == "compiled" else add
@@ -68,6 +69,7 @@ def test_one_bit_of_each_row_is_set(loop: bitmaps.Loops) -> None:
     assert (np.unpackbits(rows, axis=1, bitorder="little") == before).all()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("start", "missing"), [(0b0000_1010, 2), (0b0000_0010, 1), (0b0101_1010, -2), (0, 0)])
 @pytest.mark.parametrize("kind", ["plain", "compiled", "arrays"])
 def test_bringing_a_set_to_its_size_reaches_every_set_equally(kind: str, start: int, missing: int) -> None:

@@ -52,6 +52,7 @@ def asked_with(ask, **more) -> Collection:
     return Collection(name="asked", ask=ask, **more)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "ask",
     [

@@ -70,6 +70,7 @@ def test_values_are_clamped_rounded_and_never_repeated() -> None:
         assert "secret" not in str(refused.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["normal", "bernstein"])
 @pytest.mark.alpha(1e-9)
 def test_intervals_of_means_cover(method: str) -> None:

@@ -43,6 +43,7 @@ def true_delta(oracle: KaryResponse, n: int, epsilon: Fraction) -> Fraction:
 CASES = [(2, 2, 1), (2, 4, 1), (2, 7, 2), (3, 3, 1), (3, 5, 2), (4, 4, 1)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("values", "n", "epsilon"), CASES)
 def test_no_small_case_is_worse_than_the_bound(values: int, n: int, epsilon: int) -> None:
     oracle = KaryResponse(epsilon=epsilon, values=values)
@@ -107,6 +108,7 @@ def test_few_reports_have_no_closed_form() -> None:
         Shuffled(epsilon=4, reports=100).closed_form("1e-6")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon", "n"), [(1, 500), (2, 300), (3, 400)])
 def test_the_bound_is_never_below_what_an_attacker_attains_in_a_crowd(epsilon: int, n: int) -> None:
     """Binary response, all others with value 0, and the number of ones seen: an attack, so a lower bound of δ; exact.

@@ -68,6 +68,7 @@ def sent(drawn: np.ndarray) -> object:
     return drawn[0].tobytes() if drawn.ndim == 2 else int(drawn[0])
 
 
+@pytest.mark.few(3)
 @pytest.mark.usefixtures("enumerated")
 @pytest.mark.parametrize(
     "oracle",

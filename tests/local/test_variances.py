@@ -38,6 +38,7 @@ def supporting(oracle, truth: int) -> np.ndarray:
     return np.array([report for report in range(oracle.kinds) if oracle.supports(report, truth)])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("epsilon", "values"), CASES)
 @pytest.mark.parametrize("kind", NUMBERED)
 def test_support_at_full_size_is_exactly_as_stated(kind, epsilon: int, values: int) -> None:
@@ -60,6 +61,7 @@ def test_support_at_full_size_is_exactly_as_stated(kind, epsilon: int, values: i
         assert len(with_it) * oracle.ratio / weight == oracle.hit
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("epsilon", "values"), CASES)
 @pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.alpha(2e-9)

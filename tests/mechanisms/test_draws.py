@@ -15,6 +15,7 @@ from sfumato import errors
 from sfumato.audit import laws
 from sfumato.mechanisms import Exponential, NoisyMax, NoisyThreshold, PermuteAndFlip, RandomizedResponse, SparseVector
 from sfumato.noise import SystemWords, select
+from tests.alpha import likely
 
 ALPHA = 1e-9
 SCORES = [0, 1, 2, 4]
@@ -70,8 +71,14 @@ CASES.append(
 )
 
 
+SECOND = {"exponential False", "permute and flip True", "noisy max False"}  # make test has one of each mechanism
+
+
 @pytest.mark.claim("S0-01", "X-02")
-@pytest.mark.parametrize(("name", "draw", "law", "twin"), CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("name", "draw", "law", "twin"),
+    [pytest.param(*case, id=case[0], marks=[pytest.mark.long] if case[0] in SECOND else []) for case in CASES],
+)
 @pytest.mark.alpha(4 * ALPHA)
 def test_draws_follow_the_exact_law(name: str, draw: Callable, law: np.ndarray, twin: np.ndarray) -> None:
     words = SystemWords()
@@ -112,9 +119,11 @@ def test_an_unusable_score_is_refused() -> None:
 
 
 @pytest.mark.parametrize("monotone", [pytest.param(False, marks=pytest.mark.long), True])
-@pytest.mark.alpha(ALPHA)
+@pytest.mark.alpha(2 * ALPHA)
 def test_the_running_watch_alarms_as_often_as_its_law_says(monotone: bool) -> None:
-    """P(alarm), value 5 below the threshold: 20,000 watches, Hoeffding at α = 1e-9; a 6th of the noise shows."""
+    """P(alarm), value 5 below the threshold, by the binomial law at α = 1e-9. A 6th of the noise is missed by 4,000
+    watches where P(alarm) is 11% instead of 5% in 2e-13 of the runs."""
+    watches = 4_000 if monotone else 20_000
     run = SparseVector.calibrated(sensitivity=1, alarms=1, epsilon=1, monotone=monotone)
     reach = np.arange(-400, 401)
 
@@ -126,7 +135,6 @@ def test_the_running_watch_alarms_as_often_as_its_law_says(monotone: bool) -> No
         difference = np.convolve(law(query_scale), law(run.threshold_scale))
         return float(difference[np.arange(-800, 801) >= 5].sum())
 
-    alarms = sum(run.watch(5).check(0).alarm for _ in range(20_000)) / 20_000
-    limit = np.sqrt(np.log(2 / ALPHA) / (2 * 20_000))
-    assert abs(alarms - alarm(run.query_scale)) < limit
-    assert abs(alarms - alarm(run.query_scale / 6)) > limit
+    alarms = sum(run.watch(5).check(0).alarm for _ in range(watches))
+    assert likely(alarms, watches, alarm(run.query_scale), alpha=ALPHA)
+    assert not likely(alarms, watches, alarm(run.query_scale / 6), alpha=ALPHA)

@@ -167,6 +167,7 @@ def test_the_advisor_flips_where_it_should(epsilon: float, flip: int) -> None:
         least_noise(Sensitivity.of(l2_squared=1), epsilon=1, delta=0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sigma_", ["1/5", "1/2", "99/100", "1", "7/2", "10"])
 def test_the_law_against_its_definition(sigma_: str) -> None:
     law = RoundedGaussian(sigma=Fraction(sigma_))

@@ -80,6 +80,7 @@ def test_proposal_times_coin_is_the_law() -> None:
             assert Fraction(sum(map(abs, z)), 2) + more == edge_norm(z) == norms(np.array([z]))[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.claim("S0-03")
 @pytest.mark.parametrize("nodes", [3, 4])
 @pytest.mark.alpha(2 * ALPHA)
@@ -155,6 +156,7 @@ def test_it_is_a_document_and_a_mechanism() -> None:
 # ------------------------------------------------------------------------------------------------ the law of an error
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("nodes", "epsilon", "reach"), [(3, 1.0, 30), (3, 2.5, 14), (4, 1.0, 14)])
 def test_no_tail_or_moment_is_larger_than_the_law_says(nodes: int, epsilon: float, reach: int) -> None:
     stated, (vectors, masses) = DegreeNoiseLaw(nodes=nodes, epsilon=Fraction(str(epsilon))), law(reach, epsilon, nodes)

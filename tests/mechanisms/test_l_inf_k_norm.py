@@ -121,6 +121,7 @@ def test_every_number_below_a_bound_is_equally_likely(bound: int) -> None:
     assert unresolved < Fraction(1, 8)
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-36)
 def test_bounds_beyond_a_word_take_several() -> None:
     masses, _ = enumerated(lambda words: int(_below(np.array([21]), words)[0]), width=4, depth=4)

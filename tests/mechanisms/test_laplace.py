@@ -122,6 +122,7 @@ def test_only_whole_numbers_meet_whole_noise(exact):
         Laplace(l1=Fraction(1), scale=Fraction(1)).add_noise(exact, Silent())
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("margin", [0, 1, 6, 40, 10**6])
 @pytest.mark.parametrize(("confidence", "numbers"), [("19/20", 1), ("19/20", 50), ("999/1000", 3)])
 def test_the_least_epsilon_has_four_digits_and_the_decimal_before_is_too_small(margin, confidence, numbers):

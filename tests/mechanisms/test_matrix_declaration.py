@@ -70,6 +70,7 @@ def test_the_loss_without_numpy_is_the_loss_with_it(run: Measurement) -> None:
         run.declaration.loss(Sensitivity.of(l2_squared=1))
 
 
+@pytest.mark.long
 def test_a_declaration_is_read_and_its_loss_derived_with_numpy_blocked() -> None:
     said = RUNS["square root"].declaration
     code = f"""
@@ -113,6 +114,7 @@ def test_the_variance_of_each_answer_is_the_covariance_of_the_formula(run: Measu
         assert float(said.answer_law(question).variance) == pytest.approx(variance, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["optimal prefix", "pure ranges"])
 @pytest.mark.alpha(2e-9)
 def test_fresh_answers_keep_their_margins(name: str) -> None:

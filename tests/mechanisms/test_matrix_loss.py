@@ -150,6 +150,7 @@ def test_the_claim_of_a_stream_is_its_bound_and_close_to_the_column_of_the_strat
         assert loss.guarantee == ZCDP(rho=far**2 * claim / (2 * 3 * Fraction(4) ** strategy.bits))
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("strategy", STREAMS, ids=str)
 def test_no_neighbouring_stream_moves_further_than_claimed(strategy: Buffered) -> None:
     """Two streams that put out the same totals: how far their conditional means are apart, step by step."""

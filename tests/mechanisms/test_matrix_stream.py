@@ -41,6 +41,7 @@ def test_a_stream_adds_the_noise_that_the_strategy_undoes() -> None:
     assert np.allclose(lower(column) @ correlated, drawn / 2.0**24, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_the_error_of_fresh_streams_is_the_one_stated() -> None:
     """1,000 streams of 32 totals: their mean square has a standard error below 5%: ±40% is α < 1e-9, and half fails."""

@@ -65,6 +65,7 @@ def test_no_rule_shows_keys_more_often(keys: int, epsilon: object, delta: object
             best = min(growth * best + more, 1 - (1 - best - more) / growth, mpmath.mpf(1))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keys", [1, 2, 3])
 def test_several_keys_of_one_person_by_enumeration(keys: int) -> None:
     """All outcomes for keys with any numbers of persons: what one person more or less, or another one, brings."""
@@ -164,6 +165,7 @@ def test_the_order_of_what_is_shown_is_that_of_the_keys() -> None:
         rule.show({"half": 0.5}, SystemWords())  # type: ignore[dict-item]
 
 
+@pytest.mark.long
 def test_what_cannot_be_kept_is_refused_before_anything_is_drawn() -> None:
     for delta in (0, 1, -1, 2):
         with pytest.raises(InvalidInput, match="delta"):

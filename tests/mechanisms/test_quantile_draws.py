@@ -28,6 +28,7 @@ def spread_out(table: tuple[int, ...]) -> tuple[list[int], list[int]]:
     return sorted(counts), [counts[value] for value in sorted(counts)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "table", [(), (3, 3), *(pytest.param(some, marks=pytest.mark.long) for some in ((0, 3), (1, 1, 2)))], ids=str
 )
@@ -42,6 +43,7 @@ def test_one_quantile_is_drawn_with_exactly_its_probability(table: tuple[int, ..
         assert float(p) <= float(mass + unresolved) + 1e-12
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("counts", "parts", "epsilon"),
     [
@@ -159,6 +161,7 @@ def test_the_median_of_ten_thousand_is_as_near_as_its_law_says() -> None:
     assert 0.0030 < error_by_law(values, 2.0) < 0.0036
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_quantiles_inside_each_other_are_nearer_than_one_by_one() -> None:
     """Deciles of 10,000 rows at ε = 1: the mean square of the ranks' errors is less than a third of what nine choices
@@ -188,6 +191,7 @@ def test_ties_do_not_move_the_other_quantiles() -> None:
     assert 648 <= high <= 651
 
 
+@pytest.mark.long
 @pytest.mark.alpha(5e-9)
 def test_a_group_without_rows_gives_any_value() -> None:
     """Each of 5 values has frequency 1/5 within 0.0518 in 4,000 draws with α = 1e-9 each (Hoeffding)."""

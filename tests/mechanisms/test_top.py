@@ -48,6 +48,7 @@ def worst_loss(scale: Fraction, choices: int, moves: list[tuple[int, ...]]) -> f
     return float(worst)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("choices", [1, 2])
 @pytest.mark.parametrize(("monotone", "moves"), [(False, ANY), (True, UP)])
 def test_the_loss_reaches_epsilon_and_never_passes_it(monotone: bool, moves: list, choices: int) -> None:
@@ -112,6 +113,7 @@ def test_every_order_has_exactly_its_probability() -> None:
         assert low <= mass + unresolved
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_fresh_choices_follow_the_law_and_a_scale_that_is_a_fifth_off_fails() -> None:
     """χ² with 8,000 draws at 1e-11, which it passes in 1e-10 of the runs: some orders are expected 26 times only."""

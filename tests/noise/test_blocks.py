@@ -11,7 +11,7 @@ from tests.noise.replayed import enumerated
 CASES = [
     ([0], [1]),
     ([0, 0, 0], [3]),
-    ([2, 1, 0, 1], [1, 1, 1, 1]),
+    pytest.param([2, 1, 0, 1], [1, 1, 1, 1], marks=pytest.mark.long),
     pytest.param([3, 2, 1, 0, 0, 5], [3, 3], marks=pytest.mark.long),
     pytest.param([0, 1, 2, 3], [4], marks=pytest.mark.long),
     ([40, 0, 40], [1, 1, 1]),
@@ -31,6 +31,7 @@ def landscape(excesses: list[int], lengths: list[int]) -> Landscape:
     return Landscape(slots=len(excesses), within=within, excess=lambda slot: excesses[slot])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "rate",
     [Fraction(1, 3), *(pytest.param(some, marks=pytest.mark.long) for some in (Fraction(1), Fraction(7, 10)))],

@@ -41,6 +41,7 @@ def strays(masses: dict[int, Fraction], left: Fraction, scale: Fraction) -> list
     return sorted(wrong)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_every_probability_is_the_laws(scale: Fraction) -> None:
     masses, left = walked(lambda bits: draw_discrete_laplace(scale, bits))

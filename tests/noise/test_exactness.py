@@ -69,6 +69,7 @@ def test_there_are_enough_settings() -> None:
     assert len(LAWS) >= 50
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_samplers_own_probabilities_are_enclosed_around_the_definition(law: ColumnLaw) -> None:
     drawn = sampler(law)

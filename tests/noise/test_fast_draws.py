@@ -89,6 +89,7 @@ def test_coins_fall_as_often_as_claimed_and_five_percent_off_fails() -> None:
     assert noise.bernoulli_exp(gamma=Fraction(1, 10**40), size=1_000).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "draw",
     [

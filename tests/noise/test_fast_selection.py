@@ -20,7 +20,7 @@ CASES = [
     ["0", "-1", "1/3"],
     pytest.param(["5", "5", "-2", "5", "1/7"], marks=pytest.mark.long),
     ["1000", "1000", "-1000000"],
-    ["-3", "-3/2", "0", "-3/2"],
+    pytest.param(["-3", "-3/2", "0", "-3/2"], marks=pytest.mark.long),
 ]
 
 
@@ -80,6 +80,7 @@ def test_every_order_is_equally_likely(size: int, parts: int, width: int, depth:
     assert unresolved < 1
 
 
+@pytest.mark.long
 @pytest.mark.alpha(6e-9)
 def test_fresh_orders_are_uniform_and_complete() -> None:
     """24,000 orders of 3: each of the 6 has frequency 1/6 within 0.0212 with α = 1e-9 (Hoeffding)."""

@@ -48,6 +48,7 @@ def all_pairs(width: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(every, 1 << width), np.tile(every, 1 << width)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cut", [FINE, *SMALL], ids=["in use", *SIZES])
 def test_no_column_gets_more_words_than_its_least_likely_number_and_proposals_cover_the_rest(cut: TableCut) -> None:
     table = FineTable.of(cut)
@@ -81,6 +82,7 @@ def test_one_hundredth_of_the_law_needs_a_proposal() -> None:
     assert fine() is fine()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cut", SMALL, ids=SIZES)
 def test_the_law_is_matched_exactly_by_enumerating_all_short_words(cut: TableCut) -> None:
     """Words that are decided give no number more than its probability, and with those still open not less either."""
@@ -120,6 +122,7 @@ def _slot(table: FineTable, word: int) -> int:
     return (word + int(table.choice.steps[word >> table.choice.shift])) % 2**64 >> table.choice.shift
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cut", SMALL, ids=SIZES)
 def test_floats_decide_nothing_otherwise_than_exact_numbers_do(cut: TableCut) -> None:
     table = FineTable.of(cut)
@@ -248,6 +251,7 @@ def test_places_take_the_accepted_proposals_in_order_however_many_are_made_at_a_
     assert out.tolist() == plain.tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cut", [FINE, *SMALL], ids=["in use", *SIZES])
 def test_what_is_open_is_settled_as_the_definition_says(cut: TableCut) -> None:
     """The real numbers u and f are known to 200 bits here, and compared by mpmath; both sides of 0 and the tail."""

@@ -55,6 +55,7 @@ class ShortWords:
         out >>= np.uint64(64 - self.width)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("step", [0, 1, 5])
 @pytest.mark.parametrize("rate", [Fraction(1, 8), Fraction(1, 200)])
 def test_with_short_words_the_acceptance_is_bracketed_by_its_definition(step: int, rate: Fraction) -> None:

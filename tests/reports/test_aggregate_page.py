@@ -22,6 +22,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("language", "to"), [("en", "to"), ("zh-Hans", "至")])
 def test_every_number_stands_with_its_interval_under_it(language: str, to: str) -> None:
     cells = Reader(section(page(five()), language)).cells

@@ -47,6 +47,7 @@ def drawn_as(name: str, language: str, theme: str) -> Drawn:
     return Drawn.of(PICTURES[name](language, theme), theme)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
@@ -66,6 +67,7 @@ def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
     assert re.search(r"[\u4e00-\u9fff]{4}", words)
 
 
+@pytest.mark.long
 def test_each_column_has_a_panel_with_its_own_numbers() -> None:
     found = rows(five().plot(), "figure", "from", "to")
     counts, *columns = columns_of(five())
@@ -96,6 +98,7 @@ def test_the_largest_can_come_first() -> None:
     assert drawn == sorted(mean_of(30)["mean"].values, reverse=True)
 
 
+@pytest.mark.long
 def test_intervals_without_ends_are_called_open_and_drawn_without_a_bar() -> None:
     """An interval has ends where the noise of the denominator is beyond its own margin, about once in twenty draws."""
     asked = table().group_by("sex").agg(q=sf.ratio("sbp", "age"))
@@ -107,6 +110,7 @@ def test_intervals_without_ends_are_called_open_and_drawn_without_a_bar() -> Non
     assert "open" in texts(made.plot())
 
 
+@pytest.mark.long
 def test_hundreds_of_groups_are_drawn_in_part_and_it_says_so() -> None:
     keys = tuple(f"R{place:02}" for place in range(50))
     asked = table(keys=keys, column="region").group_by("region").agg(n=sf.count(), p=sf.persons())
@@ -128,6 +132,7 @@ def test_the_noise_is_drawn_in_units_of_the_column() -> None:
     assert max(middle) == middle[2], "the most likely error is none"
 
 
+@pytest.mark.long
 def test_the_frontier_of_a_sum_is_that_of_its_law_and_of_a_mean_about_its_interval() -> None:
     for name in ("total", "sbp"):
         column = next(each for each in columns_of(five()) if each.name == name)

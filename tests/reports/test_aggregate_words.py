@@ -140,6 +140,7 @@ print(load(sys.argv[1]).explain("en"))
 """
 
 
+@pytest.mark.long
 def test_words_come_without_numpy_and_engines(tmp_path: Path) -> None:
     path = five().certificate.save(tmp_path / "release.json")
     answer = subprocess.run(

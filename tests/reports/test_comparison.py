@@ -178,6 +178,7 @@ def test_a_unit_beyond_all_measure_has_an_epsilon_on_the_safe_side() -> None:
     assert 1 < far / near < Fraction(11, 10)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -218,6 +219,7 @@ ALL = {
 FORBIDDEN = {"en": r"\bsafe\b|\bleak|anonym|\bimpossible\b", "zh": "安全|泄露|泄漏|匿名|绝对|不可能"}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("made", ALL.values(), ids=ALL)
 def test_the_words_are_filled_in_and_in_one_language(made: Any, language: str) -> None:
@@ -250,6 +252,7 @@ def test_both_languages_have_the_same_messages_and_facts() -> None:
     assert len(english) > 30
 
 
+@pytest.mark.long
 def test_what_is_assumed_and_what_is_enforced_is_said() -> None:
     assert any("whoever counts must" in note for note in notes(ALL["graph"](), "en"))
     assert any("whoever counts must" in note for note in notes(ALL["stream"](), "en"))
@@ -268,6 +271,7 @@ def test_programs_get_exact_figures() -> None:
     assert row["as_it_stands"]["epsilon"] == "2"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_picture_holds_the_figures(language: str, theme: str) -> None:

@@ -237,6 +237,7 @@ def test_a_declaration_that_is_none_is_refused(wrong: dict[str, str]) -> None:
         Declared(**wrong)
 
 
+@pytest.mark.long
 def test_the_registry_has_every_tier_and_the_numbers_as_they_were_drawn(ledger: Ledger) -> None:
     made = pack(ledger, Scope(), PUBLIC)
     first, second = made.registry["releases"]
@@ -283,6 +284,7 @@ def test_the_figures_follow_from_the_guarantee() -> None:
     assert gains(Budget(epsilon=10**6), Relation.REPLACE)["missed"] == "0"
 
 
+@pytest.mark.long
 def test_sections_bound_each_release_and_everything_on_the_same_people(ledger: Ledger) -> None:
     late = _answered(ledger)
     made = pack(ledger, Scope(release=str(late)))
@@ -311,6 +313,7 @@ def test_sections_bound_each_release_and_everything_on_the_same_people(ledger: L
     assert "form 3 of 2024" in care["ethics: what the people agreed to"]
 
 
+@pytest.mark.long
 def test_the_markdown_is_made_of_the_json_alone_and_the_same_record_gives_the_same_pack(
     ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -323,6 +326,7 @@ def test_the_markdown_is_made_of_the_json_alone_and_the_same_record_gives_the_sa
     assert rendered(stored) == (tmp_path / "one" / "evidence.md").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_no_text_holds_a_verdict_and_none_calls_a_release_safe(ledger: Ledger, tmp_path: Path) -> None:
     write(pack(ledger, Scope(), PUBLIC), tmp_path / "pack")
     found = texts(tmp_path / "pack")
@@ -420,6 +424,7 @@ def hostile_ledger(home: Home, words: str) -> Ledger:
     return made
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", HOSTILE)
 def test_words_of_strangers_are_quoted_and_never_obeyed(home: Home, tmp_path: Path, words: str) -> None:
     declared = Declared(publisher=words, region=words, reason=words, legal_basis=words)
@@ -532,6 +537,7 @@ def test_an_answer_that_is_honest_but_for_its_key_is_named_by_its_signer(home: H
     assert f"signed by the key {other.public_text}" in rendered(made.evidence)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -627,6 +633,7 @@ def test_the_commands_list_and_write_what_verifies(ledger: Ledger, home: Home, t
     assert json.loads(one.stdout)["charges"]["answered"] == 1
 
 
+@pytest.mark.long
 def test_what_the_commands_refuse_changes_nothing(ledger: Ledger, home: Home, tmp_path: Path) -> None:
     where, out = settings_of(home), tmp_path / "pack"
     out.mkdir()

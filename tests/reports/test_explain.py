@@ -57,6 +57,7 @@ def gaussian_release() -> Any:
     return table.group_by("ward").count().release(epsilon=1, delta=delta)
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)

@@ -27,6 +27,7 @@ def test_a_difference_names_its_sources_and_costs_nothing() -> None:
     assert "没有再次查询数据" in (by_region - all_rows).explain("zh", "clinician")
 
 
+@pytest.mark.long
 def test_the_margin_is_that_of_the_figure() -> None:
     by_region, all_rows = releases()
     assert "within ±12 of the exact figure" in (2 * by_region).explain()

@@ -42,6 +42,7 @@ def numbers_in(text: str) -> set[str]:
     return set(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("reader", READERS)
 def test_every_text_is_whole_and_promises_nothing_absolute(language: str, reader: str) -> None:
@@ -116,6 +117,7 @@ def test_a_text_names_each_point_once() -> None:
         Explanation(what=("w",), risk=("r",), error=("e",), budget=("b",), order=("risk", "risk", "error"))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("reader", READERS)
 def test_with_a_delta_no_belief_is_bounded_and_delta_is_explained(reader: str) -> None:
     for promise in ("delta", "pure in an account with delta"):

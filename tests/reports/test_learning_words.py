@@ -70,6 +70,7 @@ def digest(name: str) -> str:
     return made(name).statement.query.weights[:16]  # type: ignore[attr-defined, no-any-return]
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_every_reader_is_told_what_was_trained_in_both_languages(name: str, audience: str) -> None:
@@ -81,6 +82,7 @@ def test_every_reader_is_told_what_was_trained_in_both_languages(name: str, audi
     )
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_every_reader_is_told_what_is_free_and_what_is_not_promised(name: str, audience: str) -> None:
@@ -166,6 +168,7 @@ def test_nothing_that_was_told_is_nothing_to_explain() -> None:
         release.explain("en")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["sampled", "adaptive", "cycle", "ended early"])
 def test_the_curve_is_the_epsilon_of_the_steps_and_ends_at_the_charge(name: str) -> None:
     release = made(name)

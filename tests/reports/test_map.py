@@ -53,6 +53,7 @@ def _held(part: Any) -> list[list[dict[str, Any]]]:
     return [found for inner in part for found in _held(inner)] if isinstance(part, list) else []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("theme", sorted(THEMES))
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_it_is_drawn_whole_and_not_blank(language: str, theme: str) -> None:
@@ -82,6 +83,7 @@ def test_each_area_has_its_own_number_and_interval() -> None:
         assert shown[key]["number"] == "no number"
 
 
+@pytest.mark.long
 def test_areas_without_a_number_and_numbers_without_an_area_are_said() -> None:
     words = " ".join(texts(by_district().map(topology(), property="district")))
     assert "2 areas have no number here" in words
@@ -211,6 +213,7 @@ def test_counts_are_drawn_too_and_saved_in_every_way_without_the_network(tmp_pat
     assert '"url"' not in json.dumps(chart.to_dict())
 
 
+@pytest.mark.long
 def test_coordinates_that_are_no_degrees_are_drawn_as_they_are() -> None:
     far = collection()
     for feature in far["features"]:

@@ -101,6 +101,7 @@ def drawn_as(name: str, language: str, theme: str) -> Drawn:
     return Drawn.of(PICTURES[name](language, theme), theme)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
@@ -222,6 +223,7 @@ def test_what_has_no_degrees_is_refused() -> None:
         plots.degrees([1, 2, 3])  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_statistics_stand_on_their_intervals_and_are_charged_together() -> None:
     edges, clustering = statistics()
     drawn = rows(plots.statistics([edges, clustering, edges], names=["edges", "triangles"]), "name", "value")
@@ -258,6 +260,7 @@ def test_statistics_of_two_stories_are_refused() -> None:
             plots.statistics([release])
 
 
+@pytest.mark.long
 def test_both_levels_show_how_many_times_wider() -> None:
     chart = plots.edge_and_node(statistics(), node_statistics())
     (edges, clustering), (capped, triangles) = statistics(), node_statistics()
@@ -294,6 +297,7 @@ def test_levels_that_do_not_belong_together_are_refused() -> None:
         plots.edge_and_node([histogram(), histogram()], chosen())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_matrix_shows_every_pair_and_marks_what_noise_does_not_explain(*, directed: bool) -> None:
     release = weights(directed=directed)

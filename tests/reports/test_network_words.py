@@ -90,6 +90,7 @@ def test_every_question_is_among_them(released: dict[str, Any]) -> None:
     assert {type(release.statement.query) for release in released.values()} == set(GRAPH_QUERIES)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", ASKED)
 def test_what_was_asked_is_told_in_a_sentence_of_its_own(released: dict[str, Any], name: str) -> None:
     release, begins = released[name], ASKED[name][1].format(data="“wards” (version 1)")

@@ -178,6 +178,7 @@ def test_the_embedded_certificate_verifies() -> None:
     assert verify(document).consistent
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("pictures")
 def test_names_that_are_programs_stay_names_in_pictures() -> None:
     _only_names(plots=True)
@@ -210,6 +211,7 @@ def test_nothing_is_loaded_from_elsewhere(small: Release) -> None:
         assert address.startswith("http://www.w3.org/")  # the name of SVG, which is not an address to fetch
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("pictures")
 def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
     drawings = re.findall(r"<figure[^>]*>.*?</figure>", page(small), flags=re.DOTALL)
@@ -232,6 +234,7 @@ def test_the_pictures_are_drawn_in_each_language(small: Release) -> None:
         assert all(part in said for part in expected)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("pictures")
 def test_every_colour_of_a_drawing_has_a_dark_twin(small: Release) -> None:
     text = page(small, ["en"])
@@ -252,6 +255,7 @@ def test_chinese_text_has_no_english_in_it() -> None:
     assert words - known <= set(re.findall(r"[A-Za-z]{2,}", f"{said.identifier} {said.issued} {key}"))
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("where", "english", "chinese"),
     [
@@ -286,6 +290,7 @@ def test_negative_counts_are_explained_where_they_occur() -> None:
         assert ("变为负数" in text) is expected
 
 
+@pytest.mark.long
 def test_a_long_table_is_cut_with_a_word_about_it() -> None:
     made = release(keys=tuple(f"place {number}" for number in range(2005)))
     text = page(made, ["en"])

@@ -107,12 +107,14 @@ def whole(name: str, language: str, theme: str) -> None:
         assert 0.004 < part.mean() < 0.75, "half of the picture is empty, or full"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", FEW)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:
     whole(name, language, theme)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("theme", sorted(THEMES))
 @pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.long)])
 def test_300_groups_are_drawn_whole_and_not_blank(language: str, theme: str) -> None:
@@ -155,6 +157,7 @@ def _still(made: Release, language: str) -> Any:
     )
 
 
+@pytest.mark.long
 def test_a_missing_font_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chart, path = plots.intervals(grouped(3, "zh"), "zh"), tmp_path / "chart.png"
     monkeypatch.setattr(fonts, "_drawn", lambda sign, families: b"an empty box")
@@ -286,6 +289,7 @@ def test_one_number_has_a_picture() -> None:
     assert f"{made.values[0]:,}".replace("-", "−") in words
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_hostile_labels_are_drawn_as_text(language: str, tmp_path: Path) -> None:
     chart = plots.intervals(release(name=HOSTILE[0], keys=HOSTILE, column=HOSTILE[1]), language)
@@ -362,6 +366,7 @@ def test_a_wide_law_is_drawn_in_wider_bars() -> None:
         assert float(share) == pytest.approx(bell.cdf(place + reach) - bell.cdf(place - reach), abs=1e-9)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "law",
     [
@@ -520,6 +525,7 @@ def test_many_charges_become_a_stair() -> None:
     assert drawn[-1]["before"] == 1.0
 
 
+@pytest.mark.long
 def test_a_budget_with_delta_has_two_panels() -> None:
     costs = [("one", sf.Budget(epsilon=1, delta=1e-7)), ("two", sf.Budget(epsilon=0.5))]
     chart = plots.burn_down(costs, sf.Budget(epsilon=2, delta=1e-6), "zh")

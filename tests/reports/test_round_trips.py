@@ -24,6 +24,7 @@ QUIET = settings(
 )
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("kind", sorted(set(CLASSES) - {"statement"}))
 def test_each_kind_comes_back_as_it_was(kind: str) -> None:
     seen: list[Any] = []
@@ -41,6 +42,7 @@ def test_each_kind_comes_back_as_it_was(kind: str) -> None:
     assert seen
 
 
+@pytest.mark.long
 @given(statement=built(Statement))
 @settings(QUIET, max_examples=80 if LONG else 10)
 def test_certificates_of_every_kind_come_back_sealed_and_signed(statement: Statement) -> None:

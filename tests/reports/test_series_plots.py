@@ -95,6 +95,7 @@ def drawn_as(name: str, language: str, theme: str) -> Drawn:
     return Drawn.of(PICTURES[name](language, theme), theme)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PICTURES)
 def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -> None:

@@ -104,6 +104,7 @@ def test_every_question_is_among_them() -> None:
     assert {type(made(name).statement.query) for name in MADE} == set(STREAM_QUERIES)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_every_reader_is_told_what_and_in_both_languages(name: str, audience: str) -> None:
@@ -114,6 +115,7 @@ def test_every_reader_is_told_what_and_in_both_languages(name: str, audience: st
     assert not re.search(r"for each value of|rows count|at most \d+ groups", english)
 
 
+@pytest.mark.few(16)
 @pytest.mark.claim("S4-08")
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("audience", AUDIENCES)
@@ -130,6 +132,7 @@ def test_every_reader_is_told_what_an_event_does_not_protect(name: str, audience
     assert level == "person" or unit[level] in english
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_every_reader_is_told_that_all_was_charged_at_the_start(name: str, audience: str) -> None:

@@ -192,6 +192,7 @@ print(load(sys.argv[1]).explain("en"))
 """
 
 
+@pytest.mark.long
 def test_verify_runs_with_engines_and_torch_blocked(release: Any, vault: sf.Vault, tmp_path: Path) -> None:
     path = release.certificate.save(tmp_path / "release.json")
     answer = subprocess.run(

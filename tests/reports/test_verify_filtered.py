@@ -148,6 +148,7 @@ def test_the_least_loss_that_counts_is_that_of_the_release(release: Any, documen
         assert verify(document).consistent is fine
 
 
+@pytest.mark.few(1)
 def test_it_verifies_without_numpy(release: Any, tmp_path: Path) -> None:
     path = release.certificate.save(tmp_path / "release.json")
     key = release.certificate.document["signature"]["key"]

@@ -31,6 +31,7 @@ def released(*derived: str) -> Release:
     return visits.join(labs, on="id").count().release(epsilon=1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("language", WORDS)
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_every_reader_is_told_what_is_the_stewards_word(audience: str, language: str) -> None:
@@ -41,6 +42,7 @@ def test_every_reader_is_told_what_is_the_stewards_word(audience: str, language:
         assert WORDS[language].format(name) not in released().explain(language, audience)
 
 
+@pytest.mark.long
 def test_it_is_signed_verified_and_shown(tmp_path) -> None:  # type: ignore[no-untyped-def]
     release = released("labs")
     assert [dataset.name for dataset in release.statement.derived] == ["labs"]

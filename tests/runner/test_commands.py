@@ -128,6 +128,7 @@ def test_what_was_made_before_a_stop_is_told(tmp_path: Path, monkeypatch: pytest
     assert told.stderr.startswith("failed: months 2024-02: ")
 
 
+@pytest.mark.long
 def test_watching_waits_for_late_data_and_ends_when_all_is_done(
     clinic: Clinic, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +161,7 @@ def test_watching_waits_for_late_data_and_ends_when_all_is_done(
     assert 0 < sum(naps) <= 61
 
 
+@pytest.mark.long
 def test_watching_ends_cleanly_from_the_keyboard(clinic: Clinic, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     clinic.adopt(HEAD + FIXED)
     fill(clinic, *months(1))

@@ -138,6 +138,7 @@ def test_a_combined_figure_has_the_weights_of_the_schedule(clinic: Clinic, ledge
     assert ledger.balance(ACCOUNT).epsilon_spent == schedule.total
 
 
+@pytest.mark.long
 def test_data_that_comes_late_is_released_when_it_comes(clinic: Clinic, ledger: Ledger) -> None:
     adopt(ledger, clinic.write_plan(HEAD + FIXED + QUARTERS))
     fill(clinic, *months(1, 3))
@@ -289,6 +290,7 @@ def test_a_week_needs_days_that_an_older_plan_released(clinic: Clinic, ledger: L
     assert [part["period"] for part in made_of] == [day.label for day in first]
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_read_is_told_and_passed_over(clinic: Clinic, ledger: Ledger) -> None:
     adopt(ledger, clinic.write_plan(HEAD + FIXED))
     fill(clinic, *months(2))
@@ -345,6 +347,7 @@ HIJACKS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", HIJACKS)
 def test_an_answer_that_somebody_else_stored_under_the_key_of_a_release_is_not_published(
     clinic: Clinic, ledger: Ledger, what: str

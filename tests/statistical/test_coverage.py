@@ -56,6 +56,7 @@ def test_one_number(law: Law) -> None:
         assert agrees(int((sizes <= margin).sum()), len(sizes), float(coverage))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.alpha(4 * ALPHA)
 def test_fifty_numbers_at_once(law: Law) -> None:
@@ -100,6 +101,7 @@ SUMS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("terms", SUMS, ids=lambda terms: f"{len(terms)} parts")
 @pytest.mark.alpha(8 * ALPHA)
 def test_sums(terms: list[tuple[Fraction, Law]]) -> None:
@@ -159,6 +161,7 @@ def test_the_true_ratio_is_left_possible_as_often_as_stated(
         assert low / size <= float(level) + 0.03 + 5 / sqrt(size)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("level", "size"), [(Fraction(1, 2), 50), pytest.param(Fraction(9, 10), 150, marks=pytest.mark.long)]
 )

@@ -57,6 +57,7 @@ def test_all_choices_of_groups_are_equally_likely() -> None:
     assert fairness(total) > ALPHA
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("person", ["one person", 0, 1, -7, 2**40])
 @pytest.mark.alpha(2 * ALPHA)
 def test_the_choice_of_one_person_is_fair_over_secrets(person: str | int) -> None:
@@ -84,6 +85,7 @@ def test_the_choices_of_two_persons_have_nothing_to_do_with_each_other() -> None
     assert stats.binomtest(same, 6_000, 1 / len(CHOICES)).pvalue > ALPHA
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("twin", ["a hash of one hexadecimal digit", "a hash of the person alone"])
 @pytest.mark.alpha(ALPHA)
 def test_twin_an_unfair_hash_is_caught(twin: str) -> None:

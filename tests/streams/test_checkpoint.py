@@ -77,6 +77,7 @@ def test_the_ledger_is_charged_once_and_the_series_goes_on(home: Home, tmp_path:
     assert Ledger.open(home.url, key=home.key, anchor=home.anchor).verify() == ()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", ["before the state", "before the count", "after the count"])
 def test_killed_at_any_point_of_a_step(home: Home, tmp_path: Path, where: str, monkeypatch: Any) -> None:
     """Nothing is told twice: what was told is in the state, and what is not in the state was never told."""
@@ -333,6 +334,7 @@ def test_no_id_of_a_person_stops_a_stream(tmp_path: Path) -> None:
     assert not again.check(people=odd).alarm
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("strategy", ["best", "square root", "tree"])
 @pytest.mark.alpha(1e-9)
 def test_a_stream_that_keeps_nothing_goes_on_from_its_state(home: Home, tmp_path: Path, strategy: str) -> None:
@@ -350,6 +352,7 @@ def test_a_stream_that_keeps_nothing_goes_on_from_its_state(home: Home, tmp_path
     assert abs(told.totals[-1] - 300) < 3.2 * told.margins[-1]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize(
     ("strategy", "horizon"),

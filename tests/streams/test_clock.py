@@ -268,6 +268,7 @@ def moved(kind: type[Steps], **rules: Any) -> tuple[int, bool]:
     return worst, shown
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("S4-08")
 @pytest.mark.parametrize("late", LATE)
 @pytest.mark.parametrize("wait", [0, 1])

@@ -18,6 +18,7 @@ def named(name: str, n: int) -> Strategy:
     return strategy_for(name, horizon=n, pattern=ONE, largest=1000, pure=False)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("n", "root", "bound"), [(64, 2.2297, 2.0401), (256, 2.6688, 2.4714), (1024, 3.1098, 2.9096)])
 def test_square_root_and_buffers_beside_the_peers(n: int, root: float, bound: float) -> None:
     assert root_mean_squared(named("square root", n)) == pytest.approx(root, rel=1e-3)

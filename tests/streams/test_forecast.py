@@ -56,6 +56,7 @@ def test_the_interval_covers_the_exact_number_to_come(changes: float, epsilon: f
     assert often_enough(twin, 0.75 if changes > 20 else 0.9) is (changes > 20)  # 90 and 39 in 100 are seen
 
 
+@pytest.mark.long
 @pytest.mark.alpha(1e-9)
 def test_the_noise_of_a_forecast_is_that_of_its_release() -> None:
     """The spread of 150 forecasts of one exact series, beside what is stated, by the χ² law at α = 1e-9. A twin

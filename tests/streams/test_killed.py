@@ -80,6 +80,7 @@ def spots(steps: int, stride: int) -> range:
     return range(1 + secrets.randbelow(stride), steps + 1, stride)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stride", [60, pytest.param(1, marks=pytest.mark.long)])
 def test_kill_at_any_step_of_a_stream_of_totals(home: Home, tmp_path: Path, stride: int) -> None:
     code, words = run(home, tmp_path / "whole", 0)
@@ -121,6 +122,7 @@ def _charges(ledger: Any) -> list[Any]:
         return list(transaction.charges())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", ["drawn", "renamed", "counted"])
 def test_a_step_that_was_drawn_keeps_its_input(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The chosen moments of a step, one by one, and what each of them leaves behind."""
@@ -230,6 +232,7 @@ def test_a_watch_that_halted_stays_halted_with_the_same_words(tmp_path: Path) ->
     assert running.close().columns["step"].values == (2, 4)
 
 
+@pytest.mark.few(1)
 def test_of_all_copies_one_goes_on_whatever_process_they_are_in(home: Home, tmp_path: Path) -> None:
     state, copy, older = tmp_path / "the stream", tmp_path / "copy", tmp_path / "older"
     running = question(home).open(**said(state))

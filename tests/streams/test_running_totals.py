@@ -185,6 +185,7 @@ def test_an_end_that_nobody_knows() -> None:
     assert verify(total.close().certificate.document).consistent
 
 
+@pytest.mark.long
 def test_without_keep_the_memory_does_not_grow() -> None:
     total = stream(5000).running_total(keep=False).open(epsilon=1, delta=1e-7)
     sizes = []
@@ -215,6 +216,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_stated(strategy: str) -> N
     assert abs(spread(question.open(epsilon=1, delta=1e-7), 1.15 * sigma)) > 6.2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["best", "tree"])
 @pytest.mark.alpha(1.1e-9)
 def test_margins_cover_as_often_as_they_say(strategy: str) -> None:

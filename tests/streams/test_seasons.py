@@ -13,6 +13,7 @@ HOURS = np.tile(np.array([1, 0, 0, 2, 9, 20, 31, 12]), 6)  # days of eight hours
 DAYS = HOURS.reshape(-1, 8).sum(axis=1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [1e-7, 0])
 def test_hours_add_up_to_days_and_weeks(delta: float) -> None:
     fit = consistent(released(HOURS, delta=delta), (released(DAYS, delta=delta), 8))
@@ -69,6 +70,7 @@ def test_laplace_and_gaussian_noise_go_together() -> None:
     assert inside(DAYS[:2], found.interval(confidence=1 - 1e-9)).all()
 
 
+@pytest.mark.long
 @pytest.mark.alpha(2e-9)
 def test_from_zero_on_it_is_less_wrong_and_covers_as_often() -> None:
     quiet = np.zeros(24, dtype=np.int64)

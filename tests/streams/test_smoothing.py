@@ -38,6 +38,7 @@ def test_the_variance_is_that_of_the_noise() -> None:
         assert abs((drawn**2).mean() / (variance_of(mechanism) / 1.1) - 1) > error  # a twin that is off by a tenth
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [1e-7, 0])
 @pytest.mark.alpha(1e-9)
 def test_the_interval_covers_the_smoothed_exact_series(delta: float) -> None:
@@ -84,6 +85,7 @@ def test_the_model_interval_covers_where_the_model_holds() -> None:
         assert often_enough(inside(exact[step], ends[step * GROUPS : (step + 1) * GROUPS])) is holds
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strategy", ["best", "tree", "square root"])
 def test_smoothing_has_less_error_than_the_released_steps(strategy: str) -> None:
     release = released(MADE, strategy=strategy, delta=0 if strategy == "tree" else 1e-7)

@@ -414,6 +414,7 @@ def long_row(kind: str, person: str, length: int) -> bytes:
 LONG_HEADER = {"csv": "at,who" + "".join(f",pad{pad}" for pad in range(PADS)) + "\n", "jsonl": ""}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 @pytest.mark.parametrize("offset", [0, 40, LONGEST // 2, LONGEST - 1000, LONGEST])
 def test_whether_a_long_line_counts_hangs_on_its_own_length_alone(path: Path, kind: str, offset: int) -> None:

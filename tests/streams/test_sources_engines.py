@@ -119,6 +119,7 @@ KEYS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KEYS)
 def test_a_table_that_a_row_could_upset_is_refused_with_and_without_that_row(server: Server, kind: str) -> None:
     """A key that is null, or that two rows share; a value that cannot be written as a text."""
@@ -147,6 +148,7 @@ def test_the_key_of_a_table_in_partitions_is_unique(server: Server) -> None:
     assert people(table) == ["a"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("encoding", "byte"), [("SQL_ASCII", b"\xff"), ("WIN1252", b"\x81"), ("LATIN1", b"\x81")])
 def test_a_database_in_which_a_text_can_be_none_is_refused(server: Server, encoding: str, byte: bytes) -> None:
     """One such person would make an error; so the encoding alone decides, with and without them."""
@@ -293,6 +295,7 @@ def batch_told(stream: Any, frame: Any, **said: Any) -> Any:
     return told[0]
 
 
+@pytest.mark.long
 def test_what_a_batch_declares_is_checked(spark: Any) -> None:
     frame = spark.createDataFrame([("a", 1.5)], "who string, n double")
     for said in ({"amount": "n"}, {"amount": "m"}):

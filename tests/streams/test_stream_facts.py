@@ -111,6 +111,7 @@ def test_the_loss_is_that_of_the_strategy_at_the_distance_of_the_unit() -> None:
         assert pure.loss(moved) == events.DiscreteLaplace(l1=swap * Fraction(45), scale=Fraction(5))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("times", "separation", "each"), [(1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 3, 2), (3, 2, 2)])
 def test_a_person_counts_in_the_pattern_that_is_charged_and_nobody_moves_another(
     times: int, separation: int, each: int

@@ -71,6 +71,7 @@ def test_an_event_moves_the_interactions_by_one_and_a_moved_event_by_two(horizon
             assert (said.l1.value, said.l2.squared) == ((2, 2) if within else far)  # type: ignore[union-attr]
 
 
+@pytest.mark.few(4)
 @pytest.mark.claim("S0-22")
 @pytest.mark.parametrize("strategy", ["increments", "square root", "tree"])
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
@@ -101,6 +102,7 @@ def counted(messages: list[list[tuple[int, int]]], limit: sf.Limit, separation: 
     return np.array([people.counted(step, [each])[0] for step, each in enumerate(senders)])
 
 
+@pytest.mark.few(3)
 @pytest.mark.claim("S0-22")
 @pytest.mark.parametrize(("groups", "rows", "separation"), [(1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 1, 2)])
 def test_a_sender_moves_what_counts_by_no_more_than_the_limit(groups: int, rows: int, separation: int) -> None:

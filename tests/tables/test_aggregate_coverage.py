@@ -111,6 +111,7 @@ def test_intervals_cover_at_least_as_often_as_they_say(name: str, kind: str) -> 
     assert not refuted(covered(name, law_for(name, kind), times), times)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["count", "mean"])
 @pytest.mark.alpha(ALPHA)
 def test_noise_that_is_too_wide_is_refuted(name: str) -> None:

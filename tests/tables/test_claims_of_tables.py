@@ -49,6 +49,7 @@ def scale_of(release: Any) -> Fraction:
 REGIONS = ["north", "south", "nobody lives here"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("S1-04")
 @pytest.mark.parametrize("records", [1, 4])
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
@@ -89,6 +90,7 @@ def test_a_clipped_mean_of_a_public_number_has_noise_of_the_range_over_n_epsilon
     assert abs(release["mean"].values[0] - 120) < 0.14 * 40  # e^-40
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("S1-05")
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_largest_move_of_a_clipped_mean_is_the_range_over_n(number: int) -> None:
@@ -200,6 +202,7 @@ def norms(claim: Sensitivity) -> tuple[Fraction, Fraction]:
     return claim.l1.value, claim.l2.squared
 
 
+@pytest.mark.few(6)
 @pytest.mark.claim("X-07")
 @pytest.mark.parametrize("bounds", [(-1, 3), (0, 3), (1, 3), (-5, -1), (-4, 4)])
 @pytest.mark.parametrize("relation", list(Relation), ids=lambda it: it.value)
@@ -222,6 +225,7 @@ def test_sums_by_group_are_as_sensitive_as_the_formula_says(relation: Relation, 
 FOUR = Layout(name="four keys", keys=(KeyColumn(column="zip", values=(*ZIPS, "d")),), zips=(*ZIPS, "d"))
 
 
+@pytest.mark.few(2)
 @pytest.mark.claim("X-07")
 @pytest.mark.parametrize(("groups", "rows"), [(1, 1), (1, 3), (2, 1), (2, 2)])
 def test_brute_force_attains_the_formula_and_merged_groups_add_up(groups: int, rows: int) -> None:

@@ -90,6 +90,7 @@ def test_rows_that_match_are_taken_together() -> None:
     assert visits.join(labs, on=["id", "visit"]).count().release(epsilon=EXACTLY).values == (5,)
 
 
+@pytest.mark.long
 def test_every_engine_takes_the_same_rows(postgres_url: str, spark: Any) -> None:
     """Of rows with texts, numbers, dates, truths and what is missing; the hash is that of one secret."""
     number = [None, float("nan"), 0.1, -0.0, 1e300, float("inf"), 1e-12, 2.5]

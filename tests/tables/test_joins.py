@@ -79,7 +79,7 @@ H = frame(CODES, code=pa.string(), region=pa.string(), beds=pa.int64())
 PUBLIC = PublicTable.of(H, HOSPITALS)
 
 
-@pytest.fixture(params=["DuckDB", "PostgreSQL", "Spark"])
+@pytest.fixture(params=["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)])
 def beside(request: pytest.FixtureRequest) -> Beside:
     """The three tables on one engine."""
     engine = request.param
@@ -94,6 +94,7 @@ def pairs() -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
     return [(row, other) for row, other in product(ROWS, RESULTS) if row[0] is not None and row[0] == other[0]]
 
 
+@pytest.mark.few(1)
 def test_every_engine_joins_as_by_hand(beside: Beside) -> None:
     asked = {"unit": PERSON, "limit": ROOMY, "secret": SECRET}
     region = Keys(column="hospitals.region", values=("north", "south", "west"))

@@ -47,6 +47,7 @@ def test_a_text_is_not_a_list_of_its_letters() -> None:
         keys_of("sex", "FM")
 
 
+@pytest.mark.long
 def test_an_endless_list_ends_at_a_million() -> None:
     assert keys_of("n", range(MOST_KEYS)).size == MOST_KEYS
     with pytest.raises(InvalidInput, match="'n' has more than 1,000,000 values; nothing was done"):

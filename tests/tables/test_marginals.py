@@ -51,6 +51,7 @@ def test_filters_hold_for_every_table() -> None:
     assert release.values == (2, 1, 1, 3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("unit", "limit", "l1", "l2"),
     [

@@ -47,6 +47,7 @@ def test_quantiles_are_found_where_they_are() -> None:
     assert table.quantiles("x", 0.5).query == table.median("x").query
 
 
+@pytest.mark.long
 def test_groups_have_quantiles_of_their_own_and_an_empty_one_has_any() -> None:
     _, table = world()
     release = table.group_by("sex").median("x").release(epsilon=EXACTLY)
@@ -87,6 +88,7 @@ def test_the_certificate_says_what_was_chosen_and_how_far_a_rank_can_be_off() ->
         release["median"].interval()
 
 
+@pytest.mark.long
 def test_the_rank_is_within_its_margin() -> None:
     """At ε = 1 a rank is off by more than its margin of 24 with a chance below 1e-8 on these rows."""
     _, table = world()

@@ -44,6 +44,7 @@ def units(relation: str, groups: int, rows: int) -> list[tuple[Unit, Limit | Non
 CASES = [(relation, *case) for relation, pair in product((ADD, REPLACE), LIMITS) for case in units(relation, *pair)]
 
 
+@pytest.mark.few(36)
 @pytest.mark.parametrize(("relation", "unit", "limit", "groups", "rows", "members"), CASES)
 @pytest.mark.parametrize("size", [None, 2, 5])
 @pytest.mark.parametrize("levels", [(Fraction(3, 4),), (Fraction(1, 4), Fraction(1, 2))])
@@ -75,6 +76,7 @@ def test_partition_selection(
     assert query.sensitivity(unit, limit) == Sensitivity.of(l0=touched, l1=touched, linf=members)
 
 
+@pytest.mark.few(36)
 @pytest.mark.parametrize(("relation", "unit", "limit", "groups", "rows", "members"), CASES)
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_the_top_and_marginals_move_as_counts_do(

@@ -281,6 +281,7 @@ def test_a_schema_of_no_columns_and_columns_of_no_type() -> None:
         ColumnFacts(name="", type=Type.TEXT)
 
 
+@pytest.mark.long
 def test_ten_million_keys_are_refused_at_once() -> None:
     with pytest.raises(InvalidInput, match=r"lists 10,000,000 keys, more than 1,000,000.*coarser"):
         ColumnFacts(name="zip", type=Type.WHOLE, keys=tuple(range(10**7)))

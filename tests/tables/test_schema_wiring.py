@@ -74,6 +74,7 @@ def vault(unit: Unit = ADD) -> sf.Vault:
     return sf.Vault(unit=unit, budget=sf.Budget(epsilon=10**6), name="clinic")
 
 
+@pytest.mark.few(1)
 def test_keys_limits_bounds_and_types_come_from_the_file(path: Path) -> None:
     visits = vault().table(path, schema=path.parent / "visits.toml")
     assert (visits.dataset.name, visits.dataset.edition) == ("visits", "2026-10")

@@ -172,6 +172,7 @@ ALIKE = [
 ]
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("condition", ALIKE)
 def test_conditions_mean_what_they_mean_elsewhere(visits: Table, condition: str) -> None:
     assert ours(visits, condition) == theirs(condition)

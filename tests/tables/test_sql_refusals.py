@@ -230,6 +230,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_endless_texts_are_refused_quickly(name: str) -> None:
     started = time.monotonic()

@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ EXISTS ANY TRUE COALESCE LEAST NULLIF WIDTH_BUCKET sex age sbp patient_id x 'F' 
 """
 
 
+@pytest.mark.long
 @SLOW
 @given(text=st.text(max_size=60) | st.lists(st.sampled_from(WORDS.split()), max_size=25).map(" ".join))
 def test_no_text_does_harm(text: str) -> None:

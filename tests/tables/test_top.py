@@ -51,6 +51,7 @@ def test_no_count_leaves_the_vault() -> None:
     assert vault.spent == sf.Budget(epsilon=EXACTLY)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("unit", "limit", "scale"),
     [

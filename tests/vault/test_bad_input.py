@@ -409,6 +409,7 @@ def cut_off(url: str) -> Iterator[list[int]]:
     watcher.join()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["median", "keys", "agg", "joined"])
 def test_a_connection_that_is_dropped_while_rows_are_read_keeps_the_charge(name: str, postgres_url: str) -> None:
     import psycopg

@@ -260,6 +260,7 @@ def test_a_public_number_that_nobody_declared_loosens_nothing(vault: Vault) -> N
 # --------------------------------------------------------------------------- what errors and stored answers tell
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("many", [0, 1, 500])
 def test_how_many_keys_were_considered_is_never_told(many: int, counted: bool) -> None:

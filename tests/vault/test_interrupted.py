@@ -43,6 +43,7 @@ def filled(connection: Any, rows: int) -> None:
     connection.execute(f"CREATE OR REPLACE VIEW numbers AS SELECT range % 20 AS id FROM range({rows})")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("moment", [0.003, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.3])
 def test_ctrl_c_while_duckdb_reads_keeps_the_charge_and_closes_nothing(moment: float) -> None:
     """Pressed between two calls of the engine, it left a query running for whose end the closing waited."""

@@ -28,7 +28,8 @@ def _seeded() -> None:
     torch.manual_seed(7)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.few(5)
+@pytest.mark.parametrize("name", SOME)
 def test_records(name: str) -> None:
     make, data = ALL[name]
     model, (x, y) = make(), batch(data)
@@ -43,6 +44,7 @@ def test_records(name: str) -> None:
     assert (fast.norms < clip).any()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SOME)
 def test_users(name: str) -> None:
     make, data = ALL[name]
@@ -54,6 +56,7 @@ def test_users(name: str) -> None:
     assert float(fast.norms[1]) == 0 < float(fast.norms[0])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SOME)
 def test_groups(name: str) -> None:
     make, data = ALL[name]

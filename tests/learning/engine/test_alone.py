@@ -15,6 +15,7 @@ from tests.learning.engine.models import LAYERS, SOME, WHOLE, batch, users  # no
 ALL = LAYERS | WHOLE
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SOME)
 def test_exchanging_others_changes_no_bit(name: str) -> None:
     torch.manual_seed(11)
@@ -30,6 +31,7 @@ def test_exchanging_others_changes_no_bit(name: str) -> None:
         assert float(one.flat.norm()) > 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SOME)
 def test_the_place_changes_no_bit(name: str) -> None:
     """Where the number of places is a multiple of 64: then no vector of a kernel has a rest."""

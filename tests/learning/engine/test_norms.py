@@ -70,6 +70,7 @@ def test_squares(length: int) -> None:
 SIZES = (1e-30, 1e-20, 1e-10, 1e10, 1e18, 1e20, 1e30, 3e38)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("unit", ["record", "user"])
 def test_no_size_gets_past_the_clip(unit: str) -> None:
     model = nn.Linear(3, 2)
@@ -91,6 +92,7 @@ def test_underflow_is_not_taken_for_nothing() -> None:
     assert float(found.flat.norm()) <= 2.0**-20 * MOST
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), 1e38])
 @pytest.mark.parametrize("name", ["perceptron", "convolutions", "lstm", "layer norm", "group norm", "conv1d"])
 @pytest.mark.parametrize("way", ["fast", "semantic"])
@@ -116,6 +118,7 @@ def test_a_unit_that_is_not_finite_counts_nothing(name: str, way: str, bad: floa
         assert torch.equal(found.flat, without.flat)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", SOME)
 def test_each_contribution_is_at_most_the_clip(name: str) -> None:
     torch.manual_seed(5)

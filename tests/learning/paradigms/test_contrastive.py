@@ -333,6 +333,7 @@ def test_an_encoder_attains_the_sensitivity(batch: int, temperature: Fraction) -
         assert limit / 0.001 > 2 * (1 if relation is ADD_REMOVE else 2), "one gradient more or less is not all"
 
 
+@pytest.mark.long
 def test_private_steps_learn() -> None:
     """Two numbers of six are shared by the views of a unit; steps with noise find them, and steps backwards do not.
 

@@ -115,6 +115,7 @@ def test_weights_come_close_to_those_without_noise() -> None:
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])
 def test_every_release_is_charged_signed_and_verified(kind: str) -> None:
     held = vault()
@@ -128,6 +129,7 @@ def test_every_release_is_charged_signed_and_verified(kind: str) -> None:
     assert again.values == release.values
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])
 def test_every_release_explains_itself_to_every_reader(kind: str) -> None:
     release = asked(vault())[kind].release(epsilon=1, delta=1e-7)

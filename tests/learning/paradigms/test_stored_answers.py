@@ -110,6 +110,7 @@ CODE = """
 """
 
 
+@pytest.mark.long
 def test_two_processes_find_the_same_digest_for_the_same() -> None:
     found = set()
     for seed in ("1", "2"):

@@ -64,6 +64,7 @@ def most_replaced(grouping: Grouping) -> int:
     return found
 
 
+@pytest.mark.few(3)
 @pytest.mark.claim("S3-03")
 @pytest.mark.parametrize("each", [1, 2, 3, 4, 6])
 def test_a_person_takes_at_most_so_many_groups_along_and_changes_no_other(each: int) -> None:
