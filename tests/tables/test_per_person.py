@@ -103,6 +103,10 @@ COUNTED = [
     "JOIN f USING (id) WHERE stays.day > f.d",
     "SELECT COUNT(*) FROM people LEFT JOIN (SELECT id, COUNT(*) AS n FROM stays GROUP BY id) AS c "
     "ON people.id = c.id WHERE COALESCE(c.n, 0) < 2",
+    "SELECT COUNT(*) FROM people LEFT JOIN (SELECT id, COALESCE(SUM(cost), 0) AS c FROM stays GROUP BY id) AS t "
+    "ON people.id = t.id WHERE COALESCE(t.c, 5) > 4",
+    "SELECT COUNT(*) FROM people LEFT JOIN (SELECT id, COUNT(*) > 1 AS often FROM stays GROUP BY id) AS t "
+    "ON people.id = t.id WHERE NOT t.often",
     "SELECT COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM stays GROUP BY id) AS p JOIN people ON p.id = people.id "
     "WHERE n >= 2 AND people.sex = 'F'",
     "SELECT COUNT(*) FROM (SELECT s.id, COUNT(*) AS n FROM stays AS s JOIN people AS p ON s.id = p.id "

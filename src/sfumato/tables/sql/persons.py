@@ -382,7 +382,7 @@ def joined_person(
                     f"there is no column {column.name!r} in {called!r}; nothing was done. There are {known}."
                 )
             column.replace(exp.column(exp.to_identifier(f"{called}.{column.name}", quoted=True)))
-    named = {f"{called}.{name}": _inside(value, called) for name, value in there.names.items()}
+    named = {f"{called}.{name}": _inside(value, called, person) for name, value in there.names.items()}
     return select, table, replace(rows, names={**rows.names, **named}, beside={**rows.beside, called: called})
 
 
@@ -483,12 +483,15 @@ def _check_on(node: exp.Join, called: str, rows: RowScope, names: RowScope, pers
     raise refused("a JOIN with a subquery", f"only on the person is: ON a.{person} = {called}.{person}")
 
 
-def _inside(value: Term | Expression, name: str) -> Term | Expression:
-    """The same value, of columns that are called by a name and a dot."""
-    if isinstance(value, Term):
-        return col(f"{name}.{value.node.column}") if isinstance(value.node, Named) else Term(_moved(value.node, name))
-    moved: Expression = _moved(value, name)
-    return moved
+def _inside(value: Term | Expression, name: str, person: str) -> Term:
+    """The same value, of columns that are called by a name and a dot; missing where the person has no row there."""
+    there = ~col(f"{name}.{person}").isnull()
+    if not isinstance(value, Term):
+        holds: Expression = _moved(value, name)
+        return when(there & holds).then(True).when(there).then(False)  # noqa: FBT003 - the values themselves
+    if isinstance(value.node, Named):
+        return col(f"{name}.{value.node.column}")
+    return when(there).then(Term(_moved(value.node, name)))
 
 
 def _moved(node: Any, name: str) -> Any:  # nodes of the grammar, and what they are made of
