@@ -68,6 +68,8 @@ COUNTED = [
     "SELECT COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM stays GROUP BY id) AS p WHERE n BETWEEN 2 AND 4",
     "SELECT COUNT(*) FROM (SELECT id FROM stays WHERE ward = 'x' GROUP BY id HAVING COUNT(*) >= 2) AS p",
     "SELECT COUNT(*) FROM (SELECT DISTINCT id FROM stays WHERE urgent) AS p",
+    "SELECT COUNT(*) FROM (SELECT id AS who, COUNT(*) + 0 AS v, MAX(beds) AS value1 FROM stays GROUP BY who) AS p "
+    "WHERE v > value1",
     "WITH p AS (SELECT id, SUM(cost) AS total FROM stays GROUP BY 1) SELECT COUNT(*) FROM p WHERE total > 15.75",
     "SELECT COUNT(*) FROM (SELECT id, SUM(cost) AS total FROM stays GROUP BY id) AS p WHERE total IS NULL",
     "SELECT COUNT(*) FROM (SELECT id, AVG(cost) AS m FROM stays GROUP BY id) AS p WHERE m >= 3.9375",
@@ -103,6 +105,10 @@ COUNTED = [
     "JOIN f USING (id) WHERE stays.day > f.d",
     "SELECT COUNT(*) FROM people LEFT JOIN (SELECT id, COUNT(*) AS n FROM stays GROUP BY id) AS c "
     "ON people.id = c.id WHERE COALESCE(c.n, 0) < 2",
+    "SELECT COUNT(*) FROM people LEFT JOIN (SELECT id, COALESCE(SUM(cost), 0) AS c FROM stays GROUP BY id) AS t "
+    "ON people.id = t.id WHERE COALESCE(t.c, 5) > 4",
+    "SELECT COUNT(*) FROM people LEFT JOIN (SELECT id, COUNT(*) > 1 AS often FROM stays GROUP BY id) AS t "
+    "ON people.id = t.id WHERE NOT t.often",
     "SELECT COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM stays GROUP BY id) AS p JOIN people ON p.id = people.id "
     "WHERE n >= 2 AND people.sex = 'F'",
     "SELECT COUNT(*) FROM (SELECT s.id, COUNT(*) AS n FROM stays AS s JOIN people AS p ON s.id = p.id "
@@ -212,8 +218,11 @@ INNER = [
     ("SELECT id, COUNT(*) AS n, MIN(day) AS n FROM stays GROUP BY id", InvalidInput, "twice"),
     ("SELECT id, COUNT(*) AS n FROM (SELECT id FROM stays GROUP BY id) AS q GROUP BY id", InvalidInput, "already"),
     ("SELECT id, SUM(day) AS s FROM stays GROUP BY id", NotDeclared, "does not follow"),
+    ("SELECT id AS ward, COUNT(*) AS n FROM stays GROUP BY ward", Unsupported, "only by the person"),
+    ("SELECT COUNT(*) AS id FROM stays GROUP BY id", InvalidInput, "one name"),
 ]
 OUTER = [
+    ("WHERE EXISTS (SELECT COUNT(*) FROM people p WHERE p.id = stays.id)", Unsupported, "an aggregate in EXISTS"),
     ("WHERE ward IN (SELECT ward FROM stays)", Unsupported, "only persons"),
     ("WHERE id IN (SELECT ward FROM stays)", Unsupported, "only persons"),
     ("WHERE id IN (SELECT id, ward FROM stays)", Unsupported, "only persons"),

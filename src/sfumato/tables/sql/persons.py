@@ -6,7 +6,7 @@ say beside a row (``with_persons``). Whatever is not about one person alone is r
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from sqlglot import exp
 
@@ -17,6 +17,7 @@ from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import clamped
 from sfumato.tables.of_person import AskedOfPerson
 from sfumato.tables.persons import PersonJoin, is_per_person, no_persons
+from sfumato.tables.sql.measures import is_aggregate
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
 from sfumato.tables.sql.rows import RowScope, constant
 
@@ -32,6 +33,7 @@ ADDED = {"SUM": Fold.SUM, "AVG": Fold.MEAN}
 CONDITIONS = ("BOOL_OR", "BOOL_AND", "EVERY")
 FUNCTIONS = frozenset({"COUNT", "NTH_VALUE", *BY_ANOTHER, *IN_ORDER, *EXTREMES, *ADDED, *CONDITIONS})
 
+Moved = TypeVar("Moved")
 Subquery = Callable[[exp.Expression], tuple["Table", RowScope]]
 """What makes the table and the names of a subquery."""
 
@@ -67,6 +69,7 @@ def one_row_a_person(
     if distinct is None:
         reader.check_group(select)
     named = [reader.item(node) for node in select.expressions]
+    reader.reserved = frozenset(name.casefold() for name, _ in named)
     if distinct is not None and any(not reader.is_person(node) for _, node in named):
         raise refused("DISTINCT")
     names: dict[str, Term | Expression] = {}
@@ -90,6 +93,8 @@ class _Reader:
     found: list[PersonValue] = field(default_factory=list)
     truths: dict[str, Term | Expression] = field(default_factory=dict)
     """What is made of several values."""
+    reserved: frozenset[str] = frozenset()
+    """Names that the subquery gives."""
 
     @property
     def asked(self) -> dict[str, AskedOfPerson]:
@@ -130,7 +135,9 @@ class _Reader:
                     f"GROUP BY names a place beyond the {len(select.expressions)} that are selected; nothing was done."
                 )
             return self.item(select.expressions[place - 1])[1]
-        for each in select.expressions:
+        columns = ({self.person}, self.table.keys, self.table.bounds, self.rows.names)
+        known = any(node.name in some for some in columns)
+        for each in () if known else select.expressions:  # a column goes before what is selected AS its name
             if isinstance(node, exp.Column) and isinstance(each, exp.Alias) and each.alias == node.name:
                 return each.this  # type: ignore[no-any-return]  # of the parser, without types
         return node
@@ -162,8 +169,8 @@ class _Reader:
         """The same tree, with a column of one row a person in the place of each aggregate."""
         if _function_of(node) is not None:
             name = f"value{len(self.found) + len(self.truths) + 1}"
-            taken = {each.name.casefold() for each in self.found} | {each.casefold() for each in names}
-            while name.casefold() in taken or name in self.truths:
+            taken = {each.name.casefold() for each in self.found} | self.reserved | self.truths.keys()
+            while name.casefold() in taken:
                 name += "_"
             made = self._once(self._read(node, name))
             if isinstance(made, Term) and isinstance(made.node, Named):
@@ -382,7 +389,7 @@ def joined_person(
                     f"there is no column {column.name!r} in {called!r}; nothing was done. There are {known}."
                 )
             column.replace(exp.column(exp.to_identifier(f"{called}.{column.name}", quoted=True)))
-    named = {f"{called}.{name}": _inside(value, called) for name, value in there.names.items()}
+    named = {f"{called}.{name}": _inside(value, called, person) for name, value in there.names.items()}
     return select, table, replace(rows, names={**rows.names, **named}, beside={**rows.beside, called: called})
 
 
@@ -441,6 +448,8 @@ def _own_members(select: exp.Select) -> Iterator[exp.Expression]:
 def _correlated(inner: exp.Expression, rows: RowScope) -> exp.Expression:
     """EXISTS (SELECT … WHERE there.person = here.person AND …) as the SELECT of these persons."""
     inner = inner.this if isinstance(inner, exp.Subquery) else inner
+    if isinstance(inner, exp.Select) and any(is_aggregate(each) for each in inner.expressions):
+        raise refused("an aggregate in EXISTS", "it is there for everyone")
     where = inner.args.get("where") if isinstance(inner, exp.Select) else None
     parts = [] if where is None else [*(where.this.flatten() if isinstance(where.this, exp.And) else [where.this])]
     for part in parts:
@@ -483,22 +492,26 @@ def _check_on(node: exp.Join, called: str, rows: RowScope, names: RowScope, pers
     raise refused("a JOIN with a subquery", f"only on the person is: ON a.{person} = {called}.{person}")
 
 
-def _inside(value: Term | Expression, name: str) -> Term | Expression:
-    """The same value, of columns that are called by a name and a dot."""
-    if isinstance(value, Term):
-        return col(f"{name}.{value.node.column}") if isinstance(value.node, Named) else Term(_moved(value.node, name))
-    moved: Expression = _moved(value, name)
-    return moved
+def _inside(value: Term | Expression, name: str, person: str) -> Term:
+    """The same value, of columns that are called by a name and a dot; missing where the person has no row there."""
+    there = ~col(f"{name}.{person}").isnull()
+    if not isinstance(value, Term):
+        return when(there & _moved(value, name)).then(True).when(there).then(False)  # noqa: FBT003 - the values themselves
+    if isinstance(value.node, Named):
+        return col(f"{name}.{value.node.column}")
+    return when(there).then(Term(_moved(value.node, name)))
 
 
-def _moved(node: Any, name: str) -> Any:  # nodes of the grammar, and what they are made of
+def _moved(node: Moved, name: str) -> Moved:
+    made: object = node
     if isinstance(node, tuple):
-        return tuple(_moved(each, name) for each in node)
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    parts = {each.name: getattr(node, each.name) for each in fields(node)}
-    made = {part: f"{name}.{said}" if part == "column" else _moved(said, name) for part, said in parts.items()}
-    return type(node)(**made)
+        made = tuple(_moved(each, name) for each in node)
+    elif is_dataclass(node) and not isinstance(node, type):
+        parts = {each.name: getattr(node, each.name) for each in fields(node)}
+        made = replace(
+            node, **{part: f"{name}.{said}" if part == "column" else _moved(said, name) for part, said in parts.items()}
+        )
+    return cast("Moved", made)
 
 
 def _is_column(value: object, column: str) -> bool:
