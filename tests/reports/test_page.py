@@ -165,7 +165,7 @@ def test_the_facts_are_there() -> None:
     assert facts["Margin, 95%"] == "±36 for each number, ±44 for all at once"
     assert facts["Account"] == "“visits”: ε = 1/2 spent, out of ε = 1"
     assert facts["Signed with the key"] == made.certificate.document["signature"]["key"]  # type: ignore[index,call-overload]
-    english, chinese = "at most 3 rows per person in each of at most 2 groups", "每个人最多计入 2 个组，每组最多 3 行"
+    english, chinese = "at most 3 rows per person in each group", "每个人每组最多 3 行"
     assert f"Rows counted where age ≥ 65, by region ({english})" in words["p"]
     assert f"统计满足条件（age ≥ 65）的记录行，按 region 分组（{chinese}）" in words["p"]
 

@@ -240,7 +240,8 @@ def test_each_number_stands_on_its_interval() -> None:
 def test_the_picture_says_its_margin() -> None:
     said = grouped(3, "en").statement
     each, joint = said.law.margin(0.95), said.law.margin(0.95, numbers=3)
-    expected = f"95 times in 100 within ±{each} of the exact count, all 3 at once within ±{joint} · ε = 1/2"
+    held = "the count of these data under the limit"
+    expected = f"95 times in 100 within ±{each} of {held}, all 3 at once within ±{joint} · ε = 1/2"
     assert expected in texts(plots.intervals(grouped(3, "en")))
 
 

@@ -222,7 +222,7 @@ def test_keys_that_are_none_are_refused(keys: Any) -> None:
         lambda table: table.with_keys(day=[1, 2]).group_by("day", other="rest"),
         lambda table: table.group_by(band=sf.col("day")),
         lambda table: table.group_by(sf.col("day").cut([0, 10])),
-        lambda table: table.group_by(low=sf.col("day").cut([0, 10])).count(),
+        lambda table: table.group_by(count_data_low=sf.col("day").cut([0, 10])).count(),
     ],
 )
 def test_a_question_that_cannot_be_made_is_refused_while_it_is_made(ask: Callable[[Any], Any]) -> None:

@@ -178,12 +178,13 @@ class Release:
         import pyarrow as pa
 
         columns: dict[str, Sequence[Value]] = {**self.labels}
-        many = 0
-        for name, values, ends in self._shown(confidence):
-            columns[name], many = values, len(values)
+        shown = self._shown(confidence)
+        for name, values, ends in shown:
+            columns[name] = values
             if ends is not None:
                 columns.update(zip(interval_names(name), zip(*ends, strict=True) if ends else ((), ()), strict=True))
-        columns |= limit_column(self.limit_words(), columns, many)
+        if shown:
+            columns |= limit_column(self.limit_words(), columns, len(shown[0][1]))
         return pa.table({name: _plain(column) for name, column in columns.items()})
 
     def _shown(self, confidence: Exact = Fraction(19, 20)) -> Columns:
