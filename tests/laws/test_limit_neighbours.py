@@ -31,7 +31,7 @@ from tests.laws.plans import loaded
 from tests.laws.readings import laid_out
 from tests.laws.test_choice_neighbours import one_direction
 
-pytestmark = [pytest.mark.no_cover, pytest.mark.kills]
+pytestmark = pytest.mark.no_cover
 
 DATA = Dataset(name="visits", edition="1")
 ZIPS = KeyColumn(column="zip", values=("a", "ä"))

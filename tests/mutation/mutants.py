@@ -231,6 +231,9 @@ EXTRA: tuple[str, ...] = (
     "sfumato.tables.contribution._in_cells",
     "sfumato.tables.contribution.contribution",
     "sfumato.tables.contribution.joint_reach",
+    "sfumato.tables.contribution.one_cell_each",
+    "sfumato.tables.contribution.tails_of_one",
+    "sfumato.tables.queries.layered_count.LayeredCount.steps",
 )
 
 # Mutants that no test can kill since they behave like the original: key (the id without its line) → why so.

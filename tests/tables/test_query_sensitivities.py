@@ -10,10 +10,14 @@ from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit, family, record, user
 from sfumato.engines.expressions import col
-from sfumato.errors import Refused
+from sfumato.errors import NotDeclared, Refused
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join
 from sfumato.tables.keys import Keys
+from sfumato.tables.queries.contributions import Contributions
+from sfumato.tables.queries.layered_count import LayeredCount
+from sfumato.tables.queries.limit_suggestion import LimitSuggestion
+from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
@@ -99,6 +103,64 @@ def test_the_top_and_marginals_move_as_counts_do(
         l2_squared=sum(each[2] for each in both),
         linf=linf,
     )
+
+
+def test_a_person_is_in_one_cell_whatever_the_limit() -> None:
+    both = Clamped(value=col("x").node, low=Fraction(-1), high=Fraction(1))
+    asked = [Contributions(dataset=DATA, most=1), Contributions(dataset=DATA, most=9, by=(keys(3),))]
+    for query in (*asked, Magnitudes(dataset=DATA, of=both)):
+        for limit in (None, Limit(groups=3, rows_per_group=2)):
+            one = query.sensitivity(user("id", relation=ADD), limit)
+            assert one == Sensitivity.of(l0=1, l1=1, l2_squared=1, linf=1)
+            two = query.sensitivity(user("id", relation=REPLACE), limit)
+            assert two == Sensitivity.of(l0=2, l1=2, l2_squared=2, linf=1)
+
+
+def test_persons_above_a_limit_move_by_one_under_both_relations() -> None:
+    query = LimitSuggestion(dataset=DATA, most=9, spends=(Fraction(1),), by=(keys(3),))
+    for relation in (ADD, REPLACE):
+        assert query.sensitivity(user("id", relation=relation), None) == Sensitivity.of(linf=1)
+
+
+@pytest.mark.parametrize(
+    ("share", "steps"), [(Fraction(1, 2), (7, 3)), (Fraction(1, 5), (28, 3)), (Fraction(9, 10), (7, 27))]
+)
+def test_both_layers_move_as_far_as_their_shares_say(share: Fraction, steps: tuple[int, int]) -> None:
+    query = LayeredCount(dataset=DATA, within=3, uncut_to=10, share=share)
+    lower, upper = steps
+    assert query.steps == steps
+    limit, first, second = Limit(groups=1, rows_per_group=3), 3 * lower, 7 * upper
+    for relation in (ADD, REPLACE):
+        one = Sensitivity.of(l0=2, l1=first + second, l2_squared=first**2 + second**2, linf=max(first, second))
+        assert query.sensitivity(user("id", relation=relation), limit) == one
+        two = Sensitivity.of(
+            l0=2, l1=2 * (first + second), l2_squared=4 * (first**2 + second**2), linf=2 * max(first, second)
+        )
+        assert query.sensitivity(family(2, "id", relation=relation), limit) == two
+    grouped = LayeredCount(dataset=DATA, within=3, uncut_to=10, share=share, by=(keys(2),))
+    for groups in (2, 5):
+        wide = grouped.sensitivity(user("id", relation=ADD), Limit(groups=groups, rows_per_group=3))
+        assert wide == Sensitivity.of(
+            l0=4, l1=2 * (first + second), l2_squared=2 * (first**2 + second**2), linf=max(first, second)
+        )
+    with pytest.raises(Refused, match="keeps 1 of 2 groups"):
+        grouped.sensitivity(user("id", relation=ADD), limit)
+    for rows in (2, 4):
+        with pytest.raises(NotDeclared):
+            query.sensitivity(user("id", relation=ADD), Limit(groups=1, rows_per_group=rows))
+
+
+def test_layers_of_a_private_join_and_of_single_rows_are_refused() -> None:
+    public, private = (
+        Join(dataset=Dataset(name="labs", edition="1"), on=(("id", "id"),), public=public) for public in (True, False)
+    )
+    limit = Limit(groups=1, rows_per_group=3)
+    asked = [LayeredCount(dataset=DATA, within=3, uncut_to=10, joins=(join,)) for join in (public, private)]
+    assert asked[0].sensitivity(user("id", relation=ADD), limit).l0 is not None
+    with pytest.raises(Refused, match="so no count of them is uncut"):
+        asked[1].sensitivity(user("id", relation=ADD), limit)
+    with pytest.raises(Refused, match="every row counts"):
+        asked[0].sensitivity(record(relation=ADD), None)
 
 
 @pytest.mark.parametrize(
