@@ -123,7 +123,9 @@ class Derived:
             f"{' · '.join(map(str, name))}{': ' if name else ''}{_shown(value, pair)}"
             for name, value, pair in list(zip(names, self.values, ends, strict=True))[:MOST_ROWS]
         ]
-        return "\n".join([*lines, *([f"… and {total - MOST_ROWS:,} more"] if total > MOST_ROWS else [])])
+        if total > MOST_ROWS:
+            lines.append(f"… and {total - MOST_ROWS:,} more")
+        return "\n".join(lines)
 
 
 def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:

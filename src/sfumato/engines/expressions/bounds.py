@@ -39,7 +39,6 @@ WHOLE, NUMBER = frozenset({Type.WHOLE}), frozenset({Type.NUMBER})
 BOTH = WHOLE | NUMBER
 ADDING = (Sign.PLUS, Sign.MINUS)
 LONGEST = 3_652_058  # days from the first day of the year 1 to the last of the year 9999
-NO_CALENDAR = ""  # among bounds, and no name of a column: two dates may be any distance apart
 PARTS = {Part.YEAR: (1, 9999), Part.QUARTER: (1, 4), Part.MONTH: (1, 12), Part.DAY: (1, 31), Part.WEEKDAY: (1, 7)}
 
 
@@ -56,11 +55,9 @@ UNKNOWN = _Range(None, None)
 
 
 def bounds_of(
-    expression: Value | Term, bounds: Mapping[str, tuple[Fraction, Fraction]], *, calendar: bool = True
+    expression: Value | Term, bounds: Mapping[str, tuple[Fraction, Fraction]]
 ) -> tuple[Fraction, Fraction] | None:
     """The least and the greatest that a value can be, given those of its columns; None where they do not follow.
-
-    Without ``calendar`` a distance of two dates counts as unbounded.
 
     >>> from sfumato.engines.expressions import col
     >>> public = {"weight": (Fraction(2), Fraction(300)), "height": (Fraction(1), Fraction(2))}
@@ -70,7 +67,7 @@ def bounds_of(
     (Fraction(0, 1), Fraction(720, 1))
     """
     node = expression.node if isinstance(expression, Term) else expression
-    found = _range(node, bounds if calendar else {**bounds, NO_CALENDAR: (Fraction(0), Fraction(0))})
+    found = _range(node, bounds)
     return None if found.low is None or found.high is None else (found.low, found.high)
 
 
@@ -155,8 +152,7 @@ def _range(node: Value, bounds: Mapping[str, tuple[Fraction, Fraction]]) -> _Ran
             first, last_one = PARTS[node.of]
             return _Range(Fraction(first), Fraction(last_one), WHOLE)
         case DaysBetween():
-            apart = None if NO_CALENDAR in bounds else Fraction(LONGEST)
-            return _Range(_minus(apart), apart, WHOLE)
+            return _Range(Fraction(-LONGEST), Fraction(LONGEST), WHOLE)
         case Length() | Text() | Truth() | Date() | Cut():
             return UNKNOWN
 
