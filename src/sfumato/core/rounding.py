@@ -9,6 +9,7 @@ __all__ = ["rounded", "short"]
 
 MOST_PLACES = 12
 LEAST_EXPONENT = -4
+NEARLY = Fraction(10**9 + 1, 10**9)  # a margin of 0.1 that a double holds as a little less has the digits of 0.1
 
 
 def rounded(value: Value, low: Value, high: Value, *, whole: bool = False) -> tuple[str, str, str] | None:
@@ -29,7 +30,7 @@ def rounded(value: Value, low: Value, high: Value, *, whole: bool = False) -> tu
     margin = max(most - middle, middle - least)
     if margin <= 0:
         return short(value), short(low), short(high)
-    places = 0 if whole else max(0, 1 - _exponent(margin))
+    places = 0 if whole else max(0, 1 - _exponent(margin * NEARLY))
     largest = max(abs(middle), abs(least), abs(most))
     tiny = places > MOST_PLACES and largest > 0 and _exponent(largest) < LEAST_EXPONENT
     places = places if tiny else min(places, MOST_PLACES)

@@ -138,9 +138,10 @@ class Derived:
             f"{' · '.join(map(str, name))}{': ' if name else ''}{_shown(value, pair)}"
             for name, value, pair in list(zip(names, self.values, ends, strict=True))[:MOST_ROWS]
         ]
-        more = [f"… and {total - MOST_ROWS:,} more"] if total > MOST_ROWS else []
+        if total > MOST_ROWS:
+            lines.append(f"… and {total - MOST_ROWS:,} more")
         limit = self.limit_words()
-        return "\n".join([*lines, *more, *([f"({limit})"] if limit else [])])
+        return "\n".join([*lines, f"({limit})"] if limit else lines)
 
 
 def joined(left: tuple[Release, ...], right: tuple[Release, ...]) -> tuple[Release, ...]:

@@ -1,21 +1,15 @@
 """Whether an answer could say anything: its margin against what its figures can be at all, from public facts alone."""
 
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from fractions import Fraction
+from typing import TypeVar, cast
 
 from sfumato.core.description import plain
 from sfumato.core.exact import decimal_up
 from sfumato.core.query import Law
-from sfumato.engines.expressions import (
-    DaysBetween,
-    Seconds,
-    UnitsBetween,
-    Value,
-    bounds_of,
-    columns_of,
-    inside,
-    written,
-)
+from sfumato.engines.expressions import Named, Value, bounds_of, inside, written
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Measure
 from sfumato.tables.queries.aggregate import Aggregate
@@ -27,6 +21,8 @@ __all__ = ["says_nothing"]
 
 CONFIDENCE = Fraction(19, 20)
 EXAMPLE = 1_000
+DISTANCES = frozenset(("value.days_between", "value.units_between", "value.seconds"))
+_Part = TypeVar("_Part")
 
 
 def says_nothing(query: TableQuery, law: Law, *, most_rows: int | None) -> str | None:
@@ -40,7 +36,7 @@ def says_nothing(query: TableQuery, law: Law, *, most_rows: int | None) -> str |
     """
     if isinstance(query, Aggregate):
         for measure in query.measures:
-            unbounded = next((of.value for of in measure.ranges if _of_calendar(of)), None)
+            unbounded = next(filter(_of_calendar, measure.ranges), None)
             if unbounded is not None:
                 return _calendar(query, measure, unbounded, law, rows=most_rows or EXAMPLE)
     margins = query.expected(law, CONFIDENCE, joint=False, rows=most_rows)
@@ -77,13 +73,14 @@ def _range(measure: Measure, rows: int | None) -> tuple[Fraction, Fraction] | No
 
 def _of_calendar(of: Clamped) -> bool:
     """Whether the range of a value follows from how far apart two dates can be, and from nothing that was declared."""
-    if not any(isinstance(part, DaysBetween | UnitsBetween | Seconds) for part in _all_inside(of.value)):
+    if not any(_is_distance(part) for part in _all_inside(of.value)):
         return False
-    declared = dict.fromkeys(columns_of(of.value), (Fraction(1), Fraction(1)))
-    if bounds_of(of.value, declared, calendar=False) is not None:
-        return False
-    widest = bounds_of(of.value, declared)
-    return widest is not None and of.width >= widest[1] - widest[0]  # a declared period would make it narrower
+    return bounds_of(of.value, {}) == (of.low, of.high) and bounds_of(_without_dates(of.value), {}) is None
+
+
+def _is_distance(part: object) -> bool:
+    """Whether a part of an expression says how far two dates are apart; by its kind, whatever unit it counts in."""
+    return getattr(part, "KIND", None) in DISTANCES
 
 
 def _all_inside(value: Value) -> Iterator[object]:
@@ -94,13 +91,24 @@ def _all_inside(value: Value) -> Iterator[object]:
         waiting += inside(part)  # type: ignore[arg-type]  # parts of expressions are expressions
 
 
-def _calendar(query: Aggregate, measure: Measure, value: Value, law: Law, *, rows: int) -> str:
-    of = next(each for each in measure.ranges if each.value == value)
+def _without_dates(part: _Part) -> _Part:
+    """The same expression with a column that has no bounds in place of each distance of dates."""
+    if _is_distance(part):
+        return cast("_Part", Named(column="any"))
+    if isinstance(part, tuple):
+        return cast("_Part", tuple(map(_without_dates, part)))
+    if isinstance(part, Enum) or not is_dataclass(part):
+        return part
+    changed = {each.name: _without_dates(getattr(part, each.name)) for each in fields(part)}
+    return replace(part, **changed)  # type: ignore[type-var]  # a dataclass, as was just asked
+
+
+def _calendar(query: Aggregate, measure: Measure, of: Clamped, law: Law, *, rows: int) -> str:
     margin = query.expected(law, CONFIDENCE, joint=False, rows=rows).get(measure.name)
     error = "" if margin is None else f": in a group of {rows:,} rows its 95% margin would be ±{_short(margin)}"
     return (
-        f"{measure.name!r} would say nothing: nobody declared what {written(value)} can be, so it was taken to be any "
-        f"distance of two dates, {plain(of.low)} to {plain(of.high)}{error}. Hold it to a range: "
+        f"{measure.name!r} would say nothing: nobody declared what {written(of.value)} can be, so it is taken to be "
+        f"any distance of two dates, {plain(of.low)} to {plain(of.high)}{error}. Hold it to a range: "
         "….days_since(…).clip(0, 365), in SQL GREATEST(0, LEAST(365, DATE_DIFF(…)))"
     )
 

@@ -61,8 +61,6 @@ Possible = str | int | bool | Date | Time
 WHOLE, NUMBER = frozenset({Type.WHOLE}), frozenset({Type.NUMBER})
 BOTH = WHOLE | NUMBER
 ADDING = (Sign.PLUS, Sign.MINUS)
-LONGEST = 3_652_058  # days from the first day of the year 1 to the last of the year 9999
-NO_CALENDAR = ""  # among bounds, and no name of a column: two dates may be any distance apart
 PARTS = {
     Part.YEAR: (1, 9999),
     Part.QUARTER: (1, 4),
@@ -105,10 +103,8 @@ class Known:
 NOTHING = Known()
 
 
-def bounds_of(expression: Value | Term, bounds: Bounds, *, calendar: bool = True) -> tuple[Fraction, Fraction] | None:
+def bounds_of(expression: Value | Term, bounds: Bounds) -> tuple[Fraction, Fraction] | None:
     """The least and the greatest that a value can be, given those of its columns; None where they do not follow.
-
-    Without ``calendar`` a distance of two dates counts as unbounded.
 
     >>> from sfumato.engines.expressions import col
     >>> public = {"weight": (Fraction(2), Fraction(300)), "height": (Fraction(1), Fraction(2))}
@@ -118,7 +114,7 @@ def bounds_of(expression: Value | Term, bounds: Bounds, *, calendar: bool = True
     (Fraction(0, 1), Fraction(720, 1))
     """
     node = expression.node if isinstance(expression, Term) else expression
-    found = _range(node, bounds if calendar else {**bounds, NO_CALENDAR: (Fraction(0), Fraction(0))})
+    found = _range(node, bounds)
     return None if found.low is None or found.high is None else (found.low, found.high)
 
 
@@ -456,10 +452,8 @@ def _range(node: Value, bounds: Bounds) -> _Range:
             first, last_one = (first, last_one) if period is None else (period[0].year, period[1].year)
             return _Range(Fraction(first), Fraction(last_one), WHOLE)
         case DaysBetween() | UnitsBetween():
-            return UNKNOWN if NO_CALENDAR in bounds else _units(node, bounds)
+            return _units(node, bounds)
         case Seconds():
-            if NO_CALENDAR in bounds:
-                return UNKNOWN
             least, most = _clock(node.part, bounds)
             start = 0 if _is_length(node.part) else EPOCH
             return _Range(_down(Fraction(least - start, 10**6)), _up(Fraction(most - start, 10**6)), NUMBER)
