@@ -93,9 +93,7 @@ def truncated(part: Operand, to: Unit, dialect: Dialect) -> Operand:
             number = _number(part, dialect)
             first = number - number % whole(7)
         case _:
-            letter = {Unit.YEAR: "Y", Unit.QUARTER: "Q", Unit.MONTH: "M"}[to]
-            begun = day.value.truncate(letter).cast("date")
-            return Operand(type=Type.DATE, value=begun, missing=part.missing)
+            return Operand(type=Type.DATE, value=dialect.begun(day.value, to), missing=part.missing)
     return Operand(type=Type.DATE, value=dialect.day_of(first), missing=part.missing)
 
 

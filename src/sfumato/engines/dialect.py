@@ -14,7 +14,7 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sfumato.engines.expressions import Side, Type
+from sfumato.engines.expressions import Side, Type, Unit
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -97,6 +97,10 @@ class Dialect(ABC):
     @abstractmethod
     def day_of(self, number: ir.Value) -> ir.Value:
         """The date so many days after the first day of the year 1; the years 1 to 9999."""
+
+    @abstractmethod
+    def begun(self, day: ir.Value, unit: Unit) -> ir.Value:
+        """The first day of the year, quarter or month that a date of the years 1 to 9999 is in, as a date."""
 
     @abstractmethod
     def months_later(self, day: ir.Value, months: int) -> ir.Value:

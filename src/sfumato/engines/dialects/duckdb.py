@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any  # rows of a catalogue, as DuckDB gives them
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
-from sfumato.engines.expressions import Side, Type
+from sfumato.engines.expressions import Side, Type, Unit
 from sfumato.engines.operands import DTYPES, FIRST_DAY, whole
 from sfumato.engines.row_wise import not_row_wise
 from sfumato.engines.stored_files import stored_as
@@ -132,6 +132,10 @@ class DuckDB(Dialect):
         import ibis
 
         return builtin("add", ("date", "int32"), "date")(ibis.literal(FIRST_DAY), number.cast("int32"))
+
+    def begun(self, day: ir.Value, unit: Unit) -> ir.Value:
+        """Declared as a time, so that it is cast."""
+        return builtin("date_trunc", ("string", "date"), "timestamp(6)")(unit.value, day).cast("date")
 
     def months_later(self, day: ir.Value, months: int) -> ir.Value:
         """An interval is added."""

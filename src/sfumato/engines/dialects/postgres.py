@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any  # a connection of psycopg, which nothing here imports
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
-from sfumato.engines.expressions import Side, Type
+from sfumato.engines.expressions import Side, Type, Unit
 from sfumato.engines.operands import FIRST_DAY, double, whole
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
@@ -193,6 +193,11 @@ class Postgres(Dialect):
         import ibis
 
         return builtin("date_pli", ("date", "int32"), "date")(ibis.literal(FIRST_DAY), number.cast("int32"))
+
+    def begun(self, day: ir.Value, unit: Unit) -> ir.Value:
+        """Of a time without a zone: of a date, PostgreSQL would take one with the zone of the connection."""
+        function = builtin("date_trunc", ("string", "timestamp(6)"), "timestamp(6)")
+        return function(unit.value, day.cast("timestamp(6)")).cast("date")
 
     def months_later(self, day: ir.Value, months: int) -> ir.Value:
         """The function behind the plus of a date and an interval."""

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any  # a session of Spark, which may not be installed
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
-from sfumato.engines.expressions import Side, Type
+from sfumato.engines.expressions import Side, Type, Unit
 from sfumato.engines.operands import FIRST_DAY, whole
 from sfumato.engines.public_text import table_from_text
 from sfumato.engines.row_wise import not_row_wise
@@ -136,6 +136,10 @@ class Spark(Dialect):
         import ibis
 
         return builtin("date_add", ("date", "int32"), "date")(ibis.literal(FIRST_DAY), number.cast("int32"))
+
+    def begun(self, day: ir.Value, unit: Unit) -> ir.Value:
+        """Its function for dates."""
+        return builtin("trunc", ("date", "string"), "date")(day, unit.value)
 
     def months_later(self, day: ir.Value, months: int) -> ir.Value:
         """Months are added."""

@@ -480,9 +480,8 @@ def _is_length(node: Value) -> bool:
         case Span():
             return True
         case Arithmetic():
-            return (node.sign is Sign.MINUS and not _is_length(node.right)) or (
-                _is_length(node.left) and _is_length(node.right)
-            )
+            right = _is_length(node.right)
+            return (node.sign is Sign.MINUS and not right) or (right and _is_length(node.left))
         case Shifted():
             return _is_length(node.part)
         case Least() | Greatest() | Coalesce() | CaseWhen():

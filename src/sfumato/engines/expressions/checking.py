@@ -245,8 +245,10 @@ def _arithmetic(node: Arithmetic, columns: Mapping[str, Type]) -> Type:
             return Type.TIME
         case (Sign.PLUS | Sign.MINUS, Type.DATE, Type.WHOLE) | (Sign.PLUS, Type.WHOLE, Type.DATE):
             return Type.DATE
-    held = _common(node, both, [_takes(node, part, NUMERIC, columns) for part in both])
-    return Type.NUMBER if node.sign is Sign.OVER else held
+    for part, held in zip(both, (left, right), strict=True):
+        _allowed(node, part, held, NUMERIC)
+    common = _common(node, both, (left, right))
+    return Type.NUMBER if node.sign is Sign.OVER else common
 
 
 def _cast(node: Cast, columns: Mapping[str, Type]) -> Type:
@@ -262,12 +264,16 @@ def _cast(node: Cast, columns: Mapping[str, Type]) -> Type:
 
 def _takes(node: Value | Expression, part: Value, allowed: Sequence[Type], columns: Mapping[str, Type]) -> Type:
     held = _type(part, columns)
+    _allowed(node, part, held, allowed)
+    return held
+
+
+def _allowed(node: Value | Expression, part: Value, held: Type, allowed: Sequence[Type]) -> None:
     if held not in allowed:
         wanted = " or ".join(f"{it.value}s" for it in allowed)
         raise InvalidInput(
             f"in {written(node)}, {written(part)!r} is a {held.value} where {wanted} are taken; {NOTHING}."
         )
-    return held
 
 
 def _common(node: Value | Expression, parts: Sequence[Value], types: Sequence[Type]) -> Type:

@@ -14,7 +14,7 @@ class Type(Enum):
     TRUTH = "truth value"
     DATE = "date"
     TIME = "time"
-    SPAN = "length of time"
+    SPAN = "time difference"
     OTHER = "unsupported type"
 
 
