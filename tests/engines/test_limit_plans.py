@@ -9,6 +9,7 @@ from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts, rows_by_cell
 from sfumato.engines.sources import Source
 from tests.engines.loading import in_postgres, in_spark
+from tests.laws.scenarios import SECRET
 
 PRIME = 2**31 - 1
 REGIONS = tuple("abcdefgh")
@@ -23,7 +24,7 @@ FRAME = pa.table(
 
 
 def share(column: str, groups: int = 2) -> Share:
-    return Share(column=column, limit=Limit(groups=groups, rows_per_group=3), secret="s3cret")
+    return Share(column=column, limit=Limit(groups=groups, rows_per_group=3), secret=SECRET)
 
 
 def counted(source: Source, column: str, groups: int = 2) -> list[int]:
