@@ -7,8 +7,10 @@ import pytest
 
 from sfumato.core.limits import Limit
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts, rows_by_cell
+from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.sources import Source
 from tests.engines.loading import in_postgres, in_spark
+from tests.laws.scenarios import SECRET
 
 PRIME = 2**31 - 1
 REGIONS = tuple("abcdefgh")
@@ -23,7 +25,7 @@ FRAME = pa.table(
 
 
 def share(column: str, groups: int = 2) -> Share:
-    return Share(column=column, limit=Limit(groups=groups, rows_per_group=3), secret="s3cret")  # noqa: S106 - of a test
+    return Share(column=column, limit=Limit(groups=groups, rows_per_group=3), secret=SECRET)
 
 
 def counted(source: Source, column: str, groups: int = 2) -> list[int]:
@@ -53,6 +55,17 @@ def test_postgres_keeps_the_rows_that_duckdb_keeps(postgres_url: str, column: st
     expected = counted(Source(FRAME), column, groups)
     assert counted(in_postgres(postgres_url, FRAME, "kept"), column, groups) == expected
     assert sum(expected) > 0
+
+
+@pytest.mark.parametrize("column", ["id", "number"])
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_the_same_rows_are_kept_with_and_without_a_sieve(
+    column: str, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So what holds of all neighbours on one plan (tests/laws) holds on the other."""
+    sieved = counted(Source(FRAME), column, groups)
+    monkeypatch.setattr(type(DUCKDB), "sieves", False)
+    assert counted(Source(FRAME), column, groups) == sieved
 
 
 def test_spark_reads_the_rows_once(spark: Any) -> None:

@@ -115,3 +115,36 @@ def test_a_wide_release_reads_its_means_without_a_search_for_each(monkeypatch: p
     column = release["m1"]
     assert isinstance(column, Ratio)
     assert column.at(g=7).interval() == [column.interval()[7]]
+
+
+def test_sums_of_all_cells_are_the_sums_of_their_parts() -> None:
+    """Values, noises, coefficients and their order, for ranges around 0 and not, with a mean, a variance and a sum."""
+    import pyarrow as pa
+
+    from sfumato.inference.moments import sums_of
+    from sfumato.tables.needs import PowersOf, SumOf
+    from sfumato.tables.statistic_plan import sum_weights
+
+    frame = pa.table({"g": [1, 2], "x": [1.0, 2.0], "y": [1.0, None], "z": [0.0, 1.0]})
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=100), name="parts")
+    bounds = {"x": (0, 20), "y": (-3, 7), "z": (5, 6)}
+    table = vault.table(frame, name="rows", version="1", bounds=bounds, keys={"g": [1, 2, 3]})
+    asked = {"a": sf.mean("x"), "b": sf.variance("y"), "c": sf.sum("z"), "d": sf.mean("y"), "n": sf.count()}
+    query: Any = table.group_by("g").agg(**asked).query
+    values = [at * 7919 - 5 for at in range(query.size)]
+    reader = query._reader(values, law=WIDE[0], identifier="r", sources=())
+    checked = 0
+    for measure in query.measures:
+        for need in measure.needs:
+            block = reader.block(need)
+            parts = reader._of(block)
+            ones = [Fraction(1)] * block.reach.numbers
+            assert reader.counts(need) == [sums_of(each, ones) for each in parts]
+            if isinstance(need, SumOf | PowersOf):
+                weights = sum_weights(need.of, block)
+                assert reader.sums(need.of) == [sums_of(each, weights) for each in parts]
+                assert [list(form.noises) for form in reader.sums(need.of)] == [
+                    list(sums_of(each, weights).noises) for each in parts
+                ]
+                checked += 1
+    assert checked >= 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -13,26 +14,47 @@ from sfumato.errors import Unsupported
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["table_from_text"]
+__all__ = ["OneText", "one_text", "table_from_text"]
 
 SEPARATORS = [chr(code) for code in range(0xE000, 0xF900)]  # signs for private use
 
 
-def table_from_text(columns: PublicColumns) -> ir.Table:
-    """A table of public values; a text with a null character, which PostgreSQL cannot hold, goes with its row."""
-    import ibis
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneText:
+    """Rows as one text: what stands between rows and behind each cell, and what stands for a missing value."""
 
+    text: str
+    next_row: str
+    next_cell: str
+    nothing: str
+
+
+def one_text(columns: PublicColumns) -> OneText:
+    """Public values as one text; one with a null character, which PostgreSQL cannot hold, goes with its row.
+
+    >>> from sfumato.engines.expressions import Type
+    >>> len(one_text({"n": (Type.WHOLE, [1, None])}).text)
+    5
+    """
     rows = [row for row in zip(*(values for _, values in columns.values()), strict=True) if not _unstorable(row)]
     cells = [[_text(value) for value in row] for row in rows]
     next_row, next_cell, nothing = _unused(cells)
     # Each cell ends with a sign, so that no row is empty: splitting an empty text gives one part here and none there.
     text = next_row.join("".join(f"{nothing if cell is None else cell}{next_cell}" for cell in row) for row in cells)
-    table = ibis.literal(text).split(next_row).unnest().name("row").as_table()
+    return OneText(text=text, next_row=next_row, next_cell=next_cell, nothing=nothing)
+
+
+def table_from_text(columns: PublicColumns) -> ir.Table:
+    """A table of public values, taken apart by functions that Ibis knows."""
+    import ibis
+
+    given = one_text(columns)
+    table = ibis.literal(given.text).split(given.next_row).unnest().name("row").as_table()
     table = table.filter(table.row != "")
-    parts = table.row.split(next_cell)
+    parts = table.row.split(given.next_cell)
     return table.select(
         **{
-            name: parts[place].nullif(nothing).cast(DTYPES[kind])
+            name: parts[place].nullif(given.nothing).cast(DTYPES[kind])
             for place, (name, (kind, _)) in enumerate(columns.items())
         }
     )

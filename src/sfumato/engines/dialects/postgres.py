@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any  # a connection of psycopg, which nothing 
 
 from sfumato.engines.dialect import Dialect, PublicColumns, builtin, doubled
 from sfumato.engines.expressions import Side, Type, Unit
-from sfumato.engines.operands import FIRST_DAY, double, whole
-from sfumato.engines.public_text import table_from_text
+from sfumato.engines.operands import DTYPES, FIRST_DAY, double, whole
+from sfumato.engines.public_text import one_text
 from sfumato.engines.row_wise import not_row_wise
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ SETTINGS = {
     "datestyle": "ISO, YMD",
     "timezone": "UTC",
     "cursor_tuple_fraction": "1",  # all rows of a result are wanted, not the first ones soon
+    "parallel_tuple_cost": "0.01",  # what a row costs on its way is little beside the md5 of its person
     "jit": "off",  # a question is one query of many expressions, and compiling them takes longer than they do
 }
 TYPES = {
@@ -249,8 +250,27 @@ class Postgres(Dialect):
         return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
-        """As one text: a read-only transaction does not allow a temporary table. It is taken apart once."""
-        return self.worked_out(table_from_text(columns))
+        """As one text: a read-only transaction does not allow a temporary table.
+
+        It is taken apart once, behind GROUP BY, by a function in FROM: parallel workers can then do so, too.
+        """
+        import ibis
+        import ibis.expr.operations as ops
+
+        given, name = one_text(columns), f"sfumato_{secrets.token_hex(8)}"
+        cells = ", ".join(
+            f"CAST(NULLIF(cells[{place}], '{given.nothing}') AS {NAMES[kind]}) AS {self.quoted(column)}"
+            for place, (column, (kind, _)) in enumerate(columns.items(), 1)
+        )
+        # The signs are for private use and so none of SQL's; names are quoted.
+        query = (
+            f"SELECT {cells} FROM (SELECT number, STRING_TO_ARRAY(line, '{given.next_cell}') AS cells FROM "  # noqa: S608
+            f"{self.quoted(name)} CROSS JOIN UNNEST(STRING_TO_ARRAY(content, '{given.next_row}')) WITH ORDINALITY "
+            "AS lines(line, number) WHERE line <> '') AS taken GROUP BY number, cells"
+        )
+        text = ibis.literal(given.text).name("content").as_table()
+        schema = ibis.schema({column: DTYPES[kind] for column, (kind, _) in columns.items()})
+        return ops.SQLStringView(text.alias(name), query, schema).to_expr()
 
     def connection(self, engine: BaseBackend) -> object:
         """That of the driver."""
