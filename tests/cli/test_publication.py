@@ -150,6 +150,7 @@ def test_the_report_of_a_question_has_the_same_gate(run: Run, tmp_path: Path) ->
     assert "Add --report FILE" in refused.stderr
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.claim("S1-25")
 def test_the_demonstration_publishes_invented_data_and_says_on_which_grounds(run: Run, tmp_path: Path) -> None:
     outcome = run("demo", "--folder", tmp_path / "tour", "--patients", "500", "--json")

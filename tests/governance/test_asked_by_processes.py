@@ -56,6 +56,7 @@ def test_two_processes_with_one_question_pay_once_and_get_one_answer(home: Home)
     assert ledger.verify() == ()
 
 
+@pytest.mark.long
 def test_a_process_that_was_killed_while_it_read_has_spent_and_holds_up_nobody(home: Home) -> None:
     ledger = furnished(home, project=Budget(epsilon=1))
     with another(home, "killed") as (go_on, _):

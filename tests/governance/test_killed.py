@@ -7,13 +7,12 @@ import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.ledger import State
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
 from tests.governance.spender import COST, finished, run, started
 
 THIRD = Fraction(1, 3)
 
 
-@pytest.mark.parametrize("home", STORES, indirect=True)
 @pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_kill_at_every_step_of_a_charge(home: Home, stride: int) -> None:
     """In `make test` at every fourth step, others each time."""

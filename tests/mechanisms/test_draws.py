@@ -71,7 +71,8 @@ CASES.append(
 )
 
 
-SECOND = {"exponential False", "permute and flip True", "noisy max False"}  # make test has one of each mechanism
+# make test has one of each choice; what randomised response reports is attacked in tests/audit and tests/product too.
+SECOND = {"exponential False", "permute and flip True", "noisy max False", "randomised response"}
 
 
 @pytest.mark.claim("S0-01", "X-02")
