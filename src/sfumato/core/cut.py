@@ -13,7 +13,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Query
 from sfumato.core.units import Family, Node, Unit, User
 
-__all__ = ["Cut", "LimitedQuery", "cut_by", "cut_of", "person_word"]
+__all__ = ["LimitCut", "LimitedQuery", "cut_by", "cut_of", "person_word"]
 
 KNOWN = (  # columns that are called so have a word in every language
     "case",
@@ -40,7 +40,7 @@ APART = re.compile(r"(?:[ _.-]+(?:id|uid|nbr|nr|no|num|number|key|code|pseudonym
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class LimitCut:
     """How an answer is cut by a limit. Public: all of it, since it follows from declarations.
 
     ``words`` says what of one unit counts at the most; None where that is all of it. ``cuts`` says whether the limit
@@ -57,22 +57,22 @@ class Cut:
 class LimitedQuery(Query, Protocol):
     """A query that knows what a limit can cut from its answer."""
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """How the answer is cut where a unit is held to ``limit``."""
         ...
 
 
-def cut_of(query: Query, unit: Unit, limit: Limit | None) -> Cut:
+def cut_of(query: Query, unit: Unit, limit: Limit | None) -> LimitCut:
     """How an answer is cut; where the query does not say, every limit is one that can cut."""
     cut = getattr(query, "cut", None)  # a query need not be a LimitedQuery
     if cut is not None:
-        found: Cut = cut(unit, limit)
+        found: LimitCut = cut(unit, limit)
         return found
     if isinstance(unit, Node):
         words = phrase("cut.links", links=Counted("link", unit.max_degree))
-        return Cut(words=words, cuts=True, most=(unit.max_degree,))
+        return LimitCut(words=words, cuts=True, most=(unit.max_degree,))
     if limit is None:
-        return Cut()
+        return LimitCut()
     return cut_by(unit, Limit(groups=1, rows_per_group=limit.rows), cells=1)
 
 
@@ -83,7 +83,7 @@ def cut_by(
     cells: int,
     counted: str | None = "row",
     rows: tuple[object, ...] = (),
-) -> Cut:
+) -> LimitCut:
     """How rows are cut that are counted in each of ``cells`` groups.
 
     ``counted`` is what a person is held to in a group, as a noun of the catalogue; None where each counts once there,
@@ -102,7 +102,7 @@ def cut_by(
     ('cut.each', False)
     """
     if limit is None:
-        return Cut(rows=rows)
+        return LimitCut(rows=rows)
     groups = None if cells <= limit.groups else limit.groups
     alone = cells == 1
     words: dict[str, Word] = {"person": person_word(unit)}
@@ -113,10 +113,10 @@ def cut_by(
     most = (groups, None if counted is None else limit.rows_per_group)
     match groups, counted:
         case None, None:
-            return Cut(rows=rows)
+            return LimitCut(rows=rows)
         case None, "row" if limit.rows_per_group == 1:  # a count of persons
             name = "cut.each" if alone else "cut.each_group"
-            return Cut(words=phrase(name, person=words["person"]), rows=rows)
+            return LimitCut(words=phrase(name, person=words["person"]), rows=rows)
         case None, _:
             name = "cut.rows" if alone else "cut.rows_each"
         case 1, None:
@@ -129,7 +129,7 @@ def cut_by(
             name = "cut.rows_groups"
     if groups == 1:
         del words["groups"]
-    return Cut(words=phrase(name, **words), cuts=True, rows=rows, most=most)
+    return LimitCut(words=phrase(name, **words), cuts=True, rows=rows, most=most)
 
 
 def person_word(unit: Unit) -> Word:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.columns import AnswerFigure, AnswerRatio, ResultColumn, Value
-from sfumato.core.cut import Cut, cut_of
+from sfumato.core.cut import LimitCut, cut_of
 from sfumato.core.deprecation import withdrawn
 from sfumato.core.description import Word
 from sfumato.core.exact import Exact, probability
@@ -151,7 +151,7 @@ class Release:
         return self._cut.cuts
 
     @property
-    def _cut(self) -> Cut:
+    def _cut(self) -> LimitCut:
         said = self.statement
         return cut_of(said.query, said.unit, said.limit)
 

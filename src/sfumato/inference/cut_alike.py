@@ -7,7 +7,7 @@ region over everyone is then near 1 where the truth is near a half, and no inter
 from collections.abc import Sequence
 from itertools import combinations
 
-from sfumato.core.cut import Cut, cut_of
+from sfumato.core.cut import LimitCut, cut_of
 from sfumato.core.release import Release
 from sfumato.errors import Refused
 
@@ -33,13 +33,13 @@ def check_cut_alike(releases: Sequence[Release], what: str) -> None:
             )
 
 
-def _alike(left: Cut, right: Cut) -> bool:
+def _alike(left: LimitCut, right: LimitCut) -> bool:
     if not (left.cuts or right.cuts):
         return True
     return left.rows == right.rows and (left.most == right.most or not (left.cuts and right.cuts))
 
 
-def _cut(release: Release) -> Cut:
+def _cut(release: Release) -> LimitCut:
     said = release.statement
     return cut_of(said.query, said.unit, said.limit)
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut
+from sfumato.core.cut import LimitCut
 from sfumato.core.description import Description
 from sfumato.core.exact import Exact, natural
 from sfumato.core.finding import check_fit
@@ -108,7 +108,7 @@ class Alarms:
         given = {"drift": self.drift, "threshold": self.threshold, "most": self.alarms}
         return alarms(self, said, watched=self.watched, **given)
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """What a person does beyond the limit is left out."""
         return cut_steps(unit, limit)
 

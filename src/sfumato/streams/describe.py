@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from sfumato import laws
-from sfumato.core.cut import Cut, person_word
+from sfumato.core.cut import LimitCut, person_word
 from sfumato.core.description import Counted, Description, Form, Paragraph, Word, phrase
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.limits import Limit
@@ -125,17 +125,17 @@ def alarms(
     )
 
 
-def cut_steps(unit: Unit, limit: Limit | None) -> Cut:
+def cut_steps(unit: Unit, limit: Limit | None) -> LimitCut:
     """How a stream is cut where persons are protected: by how much one counts in a step, and in how many steps."""
     if limit is None:
-        return Cut()
+        return LimitCut()
     words = phrase(
         "cut.steps",
         each=f"{limit.rows_per_group:,}",
         steps=Counted("step", limit.groups),
         person=person_word(unit),
     )
-    return Cut(words=words, cuts=True, most=(limit,))
+    return LimitCut(words=words, cuts=True, most=(limit,))
 
 
 def slack_of(mechanism: Mechanism) -> int:

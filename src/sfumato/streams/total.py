@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut
+from sfumato.core.cut import LimitCut
 from sfumato.core.description import Description
 from sfumato.core.exact import natural
 from sfumato.core.finding import check_fit
@@ -122,7 +122,7 @@ class RunningTotal:
         """What a reader must know of an answer."""
         return running_total(self, said, horizon=self.horizon, groups=self.groups, kept=self.kept)
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """What a person does beyond the limit is left out."""
         return cut_steps(unit, limit)
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut, cut_by, person_word
+from sfumato.core.cut import LimitCut, cut_by, person_word
 from sfumato.core.description import Description, phrase
 from sfumato.core.exact import natural
 from sfumato.core.finding import check_numbers
@@ -130,11 +130,11 @@ class Aggregate:
         """What a reader must know of an answer."""
         return describe.aggregate(said, self.measures, by=self.by, where=self.where, number=self.number)
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """What a person has above the limit is left out or scaled down; persons who are counted are not cut by rows."""
         rows = (unit, self.where, self.by, self.joins)
         if self.number is not None:
-            return Cut(words=phrase("cut.mean", person=person_word(unit)) if limit else None, rows=rows)
+            return LimitCut(words=phrase("cut.mean", person=person_word(unit)) if limit else None, rows=rows)
         persons = all(block.reach.once for block in self.blocks)
         whole = all(measure.counts for measure in self.measures)
         counted = None if persons else "row" if whole else "worth"

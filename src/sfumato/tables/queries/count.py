@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut, cut_by
+from sfumato.core.cut import LimitCut, cut_by
 from sfumato.core.description import Description
 from sfumato.core.exact import natural
 from sfumato.core.finding import check_numbers
@@ -92,7 +92,7 @@ class Count:
         rest = all(keys.other is not None for keys in self.by)
         return describe.counts(said, columns, where=self.where, rest=rest)
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """Rows above the limit do not count."""
         return cut_by(unit, limit, cells=self.size, rows=(unit, self.where, self.by, self.joins))
 

@@ -7,7 +7,7 @@ from itertools import product
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut, cut_by
+from sfumato.core.cut import LimitCut, cut_by
 from sfumato.core.description import Description
 from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
@@ -97,7 +97,7 @@ class Marginals:
         columns = (", ".join(dict.fromkeys(map(str, self.labels()["marginal"]))),)
         return describe.counts(said, columns, where=self.where, rest=False)
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """Rows above the limit do not count, in each table by itself."""
         cells = max(cells_of(by) for by in self.tables)
         return cut_by(unit, limit, cells=cells, rows=(unit, self.where, self.tables, self.joins))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut, person_word
+from sfumato.core.cut import LimitCut, person_word
 from sfumato.core.description import Counted, Description, phrase
 from sfumato.core.finding import Finding
 from sfumato.core.limits import Limit
@@ -137,13 +137,13 @@ class PartitionSelection:
         if isinstance(said.mechanism, NoisyThreshold) and not all(v >= said.mechanism.threshold for v in said.values):
             yield Finding(field="statement.values", problem="must not lie below the threshold")
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """Of each person at most as many keys count as the limit has groups, each of them once."""
         rows = (unit, self.where, self.over, self.joins)
         if limit is None:
-            return Cut(rows=rows)
+            return LimitCut(rows=rows)
         words = phrase("cut.values", values=Counted("value", limit.groups), person=person_word(unit))
-        return Cut(words=words, cuts=True, rows=rows, most=(limit.groups,))
+        return LimitCut(words=words, cuts=True, rows=rows, most=(limit.groups,))
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """Which keys are found depends on the data."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut, cut_by
+from sfumato.core.cut import LimitCut, cut_by
 from sfumato.core.description import Description
 from sfumato.core.finding import Finding, check_numbers
 from sfumato.core.limits import Limit
@@ -137,7 +137,7 @@ class Quantiles:
         elif not all(list(group) == sorted(group) for group in groups):
             yield Finding(field="statement.values", problem="must not fall from one quantile to the next")
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """Rows above the limit do not count."""
         return cut_by(unit, limit, cells=self.cells, rows=(unit, self.where, self.by, self.joins))
 

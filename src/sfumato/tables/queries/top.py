@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import Cut, cut_by
+from sfumato.core.cut import LimitCut, cut_by
 from sfumato.core.description import Description
 from sfumato.core.exact import natural
 from sfumato.core.finding import Finding, check_numbers
@@ -120,7 +120,7 @@ class TopGroups:
         if not all(0 <= place < self.cells for place in places) or len(set(places)) != len(places):
             yield Finding(field="statement.values", problem="must be different places of groups that are declared")
 
-    def cut(self, unit: Unit, limit: Limit | None) -> Cut:
+    def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """Rows above the limit do not count."""
         return cut_by(unit, limit, cells=self.cells, rows=(unit, self.where, self.by, self.joins))
 
