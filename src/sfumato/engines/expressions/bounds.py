@@ -244,7 +244,7 @@ def _period(node: Value, bounds: Bounds) -> tuple[date, date] | None:
     match node:
         case Named():
             found = bounds.get(node.column)
-            return found if found is not None and isinstance(found[0], date) else None  # type: ignore[return-value]  # both are dates then
+            return found if found is not None and isinstance(found[0], date) else None
         case Cast() if node.to in (Type.DATE, Type.TIME):
             return _period(node.part, bounds)
         case Truncated():
