@@ -7,10 +7,12 @@ from sfumato.engines.expressions import (
     AllOf,
     AnyOf,
     Arithmetic,
+    Cased,
     CaseWhen,
     Cast,
     Coalesce,
     Compare,
+    Concatenated,
     Date,
     DatePart,
     DaysBetween,
@@ -22,14 +24,27 @@ from sfumato.engines.expressions import (
     Literal,
     Missing,
     Named,
+    Nearest,
     Negative,
     Not,
     Number,
     OneOf,
+    Operator,
+    Replaced,
+    Rounded,
+    Seconds,
+    Shifted,
+    Side,
+    Slice,
+    Span,
     StartsWith,
     Text,
+    Time,
+    Trimmed,
+    Truncated,
     Truth,
     Type,
+    UnitsBetween,
     Value,
     ValueCompare,
     ValueMissing,
@@ -43,6 +58,14 @@ FUNCTIONS = {
     Floor: "FLOOR",
     Length: "LENGTH",
     Coalesce: "COALESCE",
+}
+
+
+CASTS = {
+    Type.NUMBER: "DOUBLE PRECISION",
+    Type.TEXT: "TEXT",
+    Type.DATE: "DATE",
+    Type.TIME: "TIMESTAMP",
 }
 
 
@@ -68,6 +91,10 @@ def constant(value: Literal) -> str:
             return str(value.value).upper()
         case Date():
             return f"DATE '{value.value}'"
+        case Time():
+            return f"TIMESTAMP '{value.value}'"
+        case Span():
+            raise Unwritable
         case Whole():
             return f"({value.value})" if value.value < 0 else str(value.value)
         case Number():
@@ -86,11 +113,16 @@ def number(value: Fraction) -> str:
     return f"(-{text})" if digits < 0 else text
 
 
+def _of_day(node: Compare | ValueCompare) -> bool:
+    other = node.constant if isinstance(node, Compare) else node.right
+    return isinstance(other, Date) and node.operator not in (Operator.AT_LEAST, Operator.BELOW)
+
+
 def sql(node: Value | Expression) -> str:
     match node:
         case Named():
             return name(node.column)
-        case Text() | Whole() | Number() | Truth() | Date():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
             return constant(node)
         case Arithmetic():
             return f"({sql(node.left)} {node.sign.value} {sql(node.right)})"
@@ -106,12 +138,42 @@ def sql(node: Value | Expression) -> str:
             branches = " ".join(f"WHEN {sql(each.when)} THEN {sql(each.then)}" for each in node.branches)
             return f"(CASE {branches}{'' if node.otherwise is None else f' ELSE {sql(node.otherwise)}'} END)"
         case Cast():
-            return f"CAST({sql(node.part)} AS {'BIGINT' if node.to is Type.WHOLE else 'DOUBLE PRECISION'})"
+            if node.to is Type.WHOLE:
+                raise Unwritable  # in SQL a cast goes to the nearest
+            return f"CAST({sql(node.part)} AS {CASTS[node.to]})"
+        case Nearest():
+            return f"CAST({sql(node.part)} AS BIGINT)"
+        case Rounded():
+            return f"ROUND({sql(node.part)}, {node.digits})"
+        case Seconds():
+            return f"EXTRACT(EPOCH FROM {sql(node.part)})"
+        case Truncated():
+            return f"DATE_TRUNC('{node.to.value}', {sql(node.part)})"
+        case UnitsBetween():
+            return f"DATE_DIFF('{node.unit.value}', {sql(node.start)}, {sql(node.end)})"
+        case Cased():
+            return f"{'UPPER' if node.capital else 'LOWER'}({sql(node.part)})"
+        case Trimmed(side=Side.BOTH):
+            return f"TRIM({sql(node.part)})"
+        case Slice():
+            return f"SUBSTRING({sql(node.part)}, {node.start}{'' if node.length is None else f', {node.length}'})"
+        case Replaced():
+            return f"REPLACE({sql(node.part)}, {quoted(node.old)}, {quoted(node.new)})"
+        case Concatenated():
+            return f"({' || '.join(map(sql, node.parts))})"
+        case Shifted():
+            if node.microseconds % 10**6:
+                raise Unwritable
+            return f"({sql(node.part)} + INTERVAL '{node.months} months {node.microseconds // 10**6} seconds')"
         case DatePart():
             part = "ISODOW" if node.of is Part.WEEKDAY else node.of.value.upper()
             return f"EXTRACT({part} FROM {sql(node.part)})"
         case DaysBetween():
             return f"DATE_DIFF('day', {sql(node.start)}, {sql(node.end)})"
+        case Compare() | ValueCompare() if _of_day(node):
+            raise Unwritable  # in SQL a day is its first moment there
+        case OneOf() | ValueOneOf() if any(isinstance(each, Date) for each in node.constants):
+            raise Unwritable
         case Compare():
             return f"({name(node.column)} {node.operator.value} {constant(node.constant)})"
         case ValueCompare():

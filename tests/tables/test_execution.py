@@ -68,7 +68,7 @@ def test_an_unknown_key_column_is_named() -> None:
         ("ward", True, "'ward' are truth values and the column holds whole numbers"),
         ("urgent", 1, "'urgent' are whole numbers and the column holds truth values"),
         ("weight", 1, "'weight' are whole numbers and the column holds numbers"),
-        ("when", "2026", "'when' are texts and the column holds dates"),
+        ("when", "2026", "'when' are texts and the column holds times"),
         ("ticket", 1, "'ticket' are whole numbers and the column holds unsupported types"),
     ],
 )
