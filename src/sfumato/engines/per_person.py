@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from sfumato.engines.compile import predicate, value
 from sfumato.engines.dialect import Dialect
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Expression
-from sfumato.engines.operands import double, whole
+from sfumato.engines.expressions import Expression, Type
+from sfumato.engines.operands import double, kind_of, whole
 from sfumato.engines.person_values import Fold, PersonValue
 
 if TYPE_CHECKING:
@@ -56,13 +56,18 @@ def per_person(
         if each.by is not None:
             made[f"by{place}"] = value(each.by, rows)
     dialect = dialect_of(table)
+    kinds = {name: kind_of(dtype) for name, dtype in table.schema().items()}
     rows = _ranked(rows.select(**made), values, dialect)
     group = ["person"] if world is None else ["world", "person"]
     parts = [_parts(rows, place, each, dialect) for place, each in enumerate(values)]
     sums = {f"part{place}_{at}": part for place, some in enumerate(parts) for at, part in enumerate(some)}
     found = rows.group_by(group).aggregate(**sums)
     ends = {
-        each.name: _end(rows, place, each, [found[f"part{place}_{at}"] for at in range(len(parts[place]))])
+        each.name: _column(
+            _end(rows, place, each, [found[f"part{place}_{at}"] for at in range(len(parts[place]))]),
+            each.type_in(kinds),
+            dialect,
+        )
         for place, each in enumerate(values)
     }
     side = {} if world is None else {world: found["world"]}
@@ -197,6 +202,11 @@ def _within(total: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
     import ibis
 
     return ibis.greatest(ibis.least(total, high), low).cast("int64")
+
+
+def _column(value: ir.Value, kind: Type, dialect: Dialect) -> ir.Value:
+    """A value as a column holds it: times are computed as microseconds."""
+    return dialect.time_of(value) if kind is Type.TIME else value
 
 
 def _end(rows: ir.Table, place: int, each: PersonValue, parts: Sequence[ir.Value]) -> ir.Value:

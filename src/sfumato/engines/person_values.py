@@ -39,7 +39,7 @@ ADDED = frozenset({Fold.SUM, Fold.MEAN})
 ORDERED = frozenset({Fold.FIRST, Fold.LAST})
 CONDITIONS = frozenset({Fold.ANY, Fold.EVERY})
 MOST_PLACES = 2**31
-COMPARED = (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE)
+COMPARED = (Type.TEXT, Type.WHOLE, Type.TRUTH, Type.DATE, Type.TIME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +89,11 @@ class PersonValue:
         if self.value is None:
             return Type.WHOLE if self.fold is Fold.ROWS else Type.TRUTH
         held = type_of(self.value, columns)
+        if held is Type.SPAN:
+            raise InvalidInput(
+                f"{self.name!r} would be a length of time, which no column holds; nothing was read and nothing was "
+                "spent. Say it in seconds or days: EXTRACT(EPOCH FROM end - start)."
+            )
         if self.by is not None and type_of(self.by, columns) is not Type.TEXT:
             type_of(Least(parts=(self.by,)), columns)  # refuses what has no order
         match self.fold:
