@@ -402,4 +402,4 @@ def test_questions_keep_their_fields() -> None:
     rows = vault(sf.record(relation="replace")).table(
         pa.table({"x": [1, 2, 3]}), name="visits", version="1", bounds={"x": (0, 9)}, n_units=3
     )
-    assert encode(rows.mean("x").query)["number"] == 3  # type: ignore[call-overload, index]
+    assert encode(rows.mean(sf.coalesce(sf.col("x"), 1)).query)["number"] == 3  # type: ignore[call-overload, index]

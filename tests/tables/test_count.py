@@ -37,7 +37,7 @@ def test_an_empty_key_list_is_refused() -> None:
     ids=repr,
 )
 def test_keys_of_mixed_or_other_types_are_refused(values) -> None:
-    with pytest.raises(InvalidInput, match="all text, all whole numbers, all dates or all truth values"):
+    with pytest.raises(InvalidInput, match="all text, all whole numbers, all dates, all times or all truth values"):
         Keys(column="zip", values=values)
 
 

@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.core.release import Release, presenter_of
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.inference.linear_combination import LinearCombination, Noise
-from sfumato.inference.truncated import Kept, truncated_ends
+from sfumato.inference.truncated import ShownRange, truncated_ends
 from sfumato.inference.view import TableView
 from sfumato.laws import DiscreteGaussian, DiscreteLaplace
 from sfumato.noise import discrete_laplace
@@ -158,7 +158,7 @@ def test_given_that_it_is_shown_the_interval_covers_exactly_as_it_says(
             float(law.tail(abs(noise) - 1).high - law.tail(abs(noise)).low) / 2 if noise else 1 - float(law.tail(0).low)
         )
         form = LinearCombination(Fraction(truth + noise), {Noise("release", 0, law): Fraction(1)})
-        low, high = truncated_ends(form, Kept(low=Fraction(130)), Fraction(19, 20), least=Fraction(0))
+        low, high = truncated_ends(form, ShownRange(low=Fraction(130)), Fraction(19, 20), least=Fraction(0))
         shown += chance
         covered += chance * (low <= truth <= high)
         unadjusted += chance * (abs(noise) <= plain)
@@ -172,7 +172,7 @@ def test_a_number_far_from_the_threshold_has_its_usual_interval_and_one_near_it_
 
     def ends(value: int) -> tuple[object, object]:
         form = LinearCombination(Fraction(value), {Noise("release", 0, law): Fraction(1)})
-        return truncated_ends(form, Kept(low=Fraction(130)), Fraction(19, 20), least=Fraction(0))
+        return truncated_ends(form, ShownRange(low=Fraction(130)), Fraction(19, 20), least=Fraction(0))
 
     margin = law.margin(Fraction(19, 20))
     low, high = ends(1000)
@@ -184,7 +184,7 @@ def test_a_number_far_from_the_threshold_has_its_usual_interval_and_one_near_it_
 @pytest.mark.parametrize("both", [True, False])
 def test_a_range_on_both_sides(both: bool) -> None:
     law, truth = DiscreteLaplace(scale=Fraction(5)), 40
-    kept = Kept(low=Fraction(50), high=Fraction(70) if both else None, high_in=False)
+    kept = ShownRange(low=Fraction(50), high=Fraction(70) if both else None, high_in=False)
     covered = shown = 0.0
     for noise in range(10, 30 if both else 100):
         chance = float(law.tail(noise - 1).high - law.tail(noise).low) / 2

@@ -35,7 +35,7 @@ def _run(table: ir.Table) -> dict[str, Any]:
     dialect, schema = dialect_of(table), table.schema()
     wide = [name for name, dtype in schema.items() if dialect.travels_as_text(dtype)]
     found = dialect.brought_out(table.mutate(**{name: table[name].cast("string") for name in wide}))
-    columns: dict[str, Any] = {name: found[name] for name in schema}
+    columns = {name: found[name] for name in schema}
     for name in wide:
         try:
             columns[name] = found[name].cast(pa.int64())

@@ -16,19 +16,19 @@ from sfumato.errors import InvalidInput
 from sfumato.inference.figure import Figure
 
 __all__ = [
-    "All",
+    "AllHold",
     "AnswerCondition",
     "AnswerTerm",
-    "Any",
+    "AnyHolds",
     "Columns",
-    "Compared",
+    "ComparedTerms",
     "Computed",
     "Constant",
     "IsMissing",
     "Negated",
     "OfColumn",
     "OfKey",
-    "Rounded",
+    "RoundedTerm",
     "atoms",
     "ends_of",
     "figure_of",
@@ -79,18 +79,18 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounded:
-    """A number to so many digits after the point; halves go away from 0."""
+class RoundedTerm:
+    """A number to this many digits after the point; halves go away from 0."""
 
     part: "AnswerTerm"
     digits: int
 
 
-AnswerTerm = Constant | OfKey | OfColumn | Computed | Rounded
+AnswerTerm = Constant | OfKey | OfColumn | Computed | RoundedTerm
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedTerms:
     """Two terms compared, as SQL does: with a missing one the result is unknown."""
 
     operator: str
@@ -113,20 +113,20 @@ class Negated:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllHold:
     """All of several."""
 
     parts: tuple["AnswerCondition", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class AnyHolds:
     """One of several, or more."""
 
     parts: tuple["AnswerCondition", ...]
 
 
-AnswerCondition = Compared | IsMissing | Negated | All | Any
+AnswerCondition = ComparedTerms | IsMissing | Negated | AllHold | AnyHolds
 
 # ------------------------------------------------------------------------------------------------------------- values
 
@@ -140,7 +140,7 @@ def values_of(term: AnswerTerm, columns: Columns, labels: Labels, rows: int) -> 
             return list(labels[term.name])
         case OfColumn():
             return [_known(value) for value in columns[term.name].values]
-        case Rounded():
+        case RoundedTerm():
             inner = values_of(term.part, columns, labels, rows)
             return [None if value is None else rounded(_number(value), term.digits) for value in inner]
     parts = [values_of(part, columns, labels, rows) for part in term.parts]
@@ -149,7 +149,7 @@ def values_of(term: AnswerTerm, columns: Columns, labels: Labels, rows: int) -> 
 
 
 def rounded(value: Number, digits: int) -> Number:
-    """The nearest number with so many digits; halves go away from 0.
+    """The nearest number with this many digits; halves go away from 0.
 
     >>> rounded(2.25, 1), rounded(Fraction(-5, 2), 0), rounded(1234, -2)
     (2.3, -3, 1200)
@@ -232,7 +232,7 @@ def atoms(term: AnswerTerm, columns: Columns) -> dict[AnswerTerm, ResultColumn]:
     found = figure_of(term, columns)
     if found is not None:
         return {term: found}
-    parts = term.parts if isinstance(term, Computed) else (term.part,) if isinstance(term, Rounded) else ()
+    parts = term.parts if isinstance(term, Computed) else (term.part,) if isinstance(term, RoundedTerm) else ()
     return {atom: figure for part in parts for atom, figure in atoms(part, columns).items()}
 
 
@@ -252,14 +252,14 @@ def ends_of(term: AnswerTerm, known: Mapping[AnswerTerm, Sequence[Ends]], labels
             ]
         case OfColumn():
             return [None] * rows
-        case Rounded():
+        case RoundedTerm():
             return [_rounded_out(ends, term.digits) for ends in ends_of(term.part, known, labels, rows)]
     parts = [ends_of(part, known, labels, rows) for part in term.parts]
     return [OPERATIONS[term.operator].ends(*row) for row in zip(*parts, strict=True)]
 
 
 def _rounded_out(ends: Ends, digits: int) -> Ends:
-    """Rounded outward, so that the interval covers the number before it was rounded too."""
+    """RoundedTerm outward, so that the interval covers the number before it was rounded too."""
     if ends is None:
         return None
     low, high = (
@@ -420,7 +420,7 @@ OPERATIONS: Mapping[str, _Operation] = {
 def holds(condition: AnswerCondition, columns: Columns, labels: Labels, rows: int) -> list[bool | None]:
     """Whether a condition holds in each row: true, false or, as in SQL, unknown."""
     match condition:
-        case Compared():
+        case ComparedTerms():
             left = values_of(condition.left, columns, labels, rows)
             right = values_of(condition.right, columns, labels, rows)
             return [_compare(condition.operator, one, other) for one, other in zip(left, right, strict=True)]
@@ -429,7 +429,7 @@ def holds(condition: AnswerCondition, columns: Columns, labels: Labels, rows: in
         case Negated():
             return [None if one is None else not one for one in holds(condition.part, columns, labels, rows)]
     found = [holds(part, columns, labels, rows) for part in condition.parts]
-    decides = isinstance(condition, Any)  # one true part decides an OR, one false part an AND
+    decides = isinstance(condition, AnyHolds)  # one true part decides an OR, one false part an AND
     return [decides if decides in row else None if None in row else not decides for row in zip(*found, strict=True)]
 
 
@@ -447,11 +447,11 @@ def _compare(operator: str, left: Cell, right: Cell) -> bool | None:
         case "<":
             return bool(one < other)  # type: ignore[operator]  # of one type, each with an order
         case "<=":
-            return bool(one <= other)  # type: ignore[operator]
+            return bool(one <= other)  # type: ignore[operator]  # the same
         case ">":
-            return bool(one > other)  # type: ignore[operator]
+            return bool(one > other)  # type: ignore[operator]  # the same
         case ">=":
-            return bool(one >= other)  # type: ignore[operator]
+            return bool(one >= other)  # type: ignore[operator]  # the same
     raise InvalidInput(f"{operator!r} is no comparison; nothing was done.")
 
 
@@ -476,8 +476,8 @@ def names_in(part: AnswerTerm | AnswerCondition) -> frozenset[str]:
             return frozenset({part.name})
         case Constant() | OfKey():
             return frozenset()
-        case Rounded() | IsMissing() | Negated():
+        case RoundedTerm() | IsMissing() | Negated():
             return names_in(part.part)
-        case Compared():
+        case ComparedTerms():
             return names_in(part.left) | names_in(part.right)
     return frozenset(name for each in part.parts for name in names_in(each))

@@ -11,14 +11,14 @@ from fractions import Fraction
 from sfumato.core import enclosures
 from sfumato.inference.linear_combination import LinearCombination
 
-__all__ = ["Kept", "truncated_ends"]
+__all__ = ["ShownRange", "truncated_ends"]
 
 FAR = 1000  # standard deviations: beyond this no end is looked for
 Tail = Callable[[int], tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class ShownRange:
     """The range that a number must lie in to be shown; None where it has no such end."""
 
     low: Fraction | None = None
@@ -26,21 +26,21 @@ class Kept:
     high: Fraction | None = None
     high_in: bool = True
 
-    def above(self, end: Fraction, *, including: bool) -> "Kept":
+    def above(self, end: Fraction, *, including: bool) -> "ShownRange":
         """Cut from below."""
         if self.low is not None and (self.low, not self.low_in) >= (end, not including):
             return self
-        return Kept(low=end, low_in=including, high=self.high, high_in=self.high_in)
+        return ShownRange(low=end, low_in=including, high=self.high, high_in=self.high_in)
 
-    def below(self, end: Fraction, *, including: bool) -> "Kept":
+    def below(self, end: Fraction, *, including: bool) -> "ShownRange":
         """Cut from above."""
         if self.high is not None and (self.high, self.high_in) <= (end, including):
             return self
-        return Kept(low=self.low, low_in=self.low_in, high=end, high_in=including)
+        return ShownRange(low=self.low, low_in=self.low_in, high=end, high_in=including)
 
 
 def truncated_ends(
-    form: LinearCombination, kept: Kept, confidence: Fraction, *, least: Fraction | None = None
+    form: LinearCombination, kept: ShownRange, confidence: Fraction, *, least: Fraction | None = None
 ) -> tuple[int | float | Fraction, int | float | Fraction]:
     """Every true number for which what is seen is not among the rarest, *given that it was shown*.
 
@@ -56,7 +56,7 @@ def truncated_ends(
     above = None if kept.high is None else _steps(kept.high - form.value, step, including=kept.high_in)
 
     def possible(steps: int, *, up: bool) -> bool:
-        """Whether a true number so many steps under what is seen (above it, with ``up``) leaves this much chance."""
+        """Whether a true number this many steps under what is seen (above it, with ``up``) leaves this much chance."""
         near, far = (above, below) if up else (below, above)
         last = None if far is None else steps + far
         rarer = _between(tail, steps, last)[1]
@@ -81,7 +81,7 @@ def truncated_ends(
 
 
 def _tail(form: LinearCombination) -> tuple[Fraction, Tail]:
-    """The step of the noise in a form, and an enclosure of P(noise > so many steps), for steps from 0 on."""
+    """The step of the noise in a form, and an enclosure of P(noise > a number of steps), for steps from 0 on."""
     if len(form.noises) == 1:
         ((noise, coefficient),) = form.noises.items()
         law = noise.law
@@ -103,7 +103,7 @@ def _tail(form: LinearCombination) -> tuple[Fraction, Tail]:
 
 
 def _beyond(tail: Tail, steps: int) -> tuple[Fraction, Fraction]:
-    """An enclosure of P(noise ≥ so many steps)."""
+    """An enclosure of P(noise ≥ this many steps)."""
     if steps >= 1:
         return tail(steps - 1)
     low, high = tail(-steps)

@@ -15,14 +15,14 @@ from sfumato.core.exact import Exact
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.answer_terms import (
-    All,
+    AllHold,
     AnswerCondition,
     AnswerTerm,
     Columns,
-    Compared,
+    ComparedTerms,
     Constant,
     OfColumn,
-    Rounded,
+    RoundedTerm,
     atoms,
     ends_of,
     holds,
@@ -32,7 +32,7 @@ from sfumato.inference.answer_terms import (
 from sfumato.inference.derived import Derived, Label
 from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination
-from sfumato.inference.truncated import Kept, truncated_ends
+from sfumato.inference.truncated import ShownRange, truncated_ends
 from sfumato.laws.margins import level_of
 
 __all__ = ["Order", "ShownColumn", "TableView"]
@@ -118,13 +118,13 @@ class TableView:
             return 1 - doubt * max(1, shown) / rows
         return confidence
 
-    def kept_range(self) -> tuple[str, Kept] | None:
+    def kept_range(self) -> tuple[str, ShownRange] | None:
         """The one column whose own size alone decides which rows are shown, and what it must lie within."""
         if self.having is None or self._cut_by_numbers:
             return None
         about = names_in(self.having)
-        parts = self.having.parts if isinstance(self.having, All) else (self.having,)
-        found = Kept()
+        parts = self.having.parts if isinstance(self.having, AllHold) else (self.having,)
+        found = ShownRange()
         for part in parts:
             if not names_in(part):
                 continue  # about keys, which are public
@@ -138,12 +138,12 @@ class TableView:
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
-def _narrowed(known: Kept, part: AnswerCondition) -> Kept | None:
+def _narrowed(known: ShownRange, part: AnswerCondition) -> ShownRange | None:
     """A range cut by one comparison of a column with a number; None where it is something else."""
     match part:
-        case Compared(operator=operator, left=OfColumn(), right=Constant(value=value)):
+        case ComparedTerms(operator=operator, left=OfColumn(), right=Constant(value=value)):
             pass
-        case Compared(operator=operator, left=Constant(value=value), right=OfColumn()):
+        case ComparedTerms(operator=operator, left=Constant(value=value), right=OfColumn()):
             operator = MIRRORED[operator]
         case _:
             return None
@@ -214,7 +214,7 @@ class Applied:
         return [ends[place] or open_ends for place in self.places]
 
     def _truncated(
-        self, term: AnswerTerm, name: str, kept: Kept, confidence: Fraction
+        self, term: AnswerTerm, name: str, kept: ShownRange, confidence: Fraction
     ) -> list[tuple[Value, Value]] | None:
         figure = self.all[name]
         if not isinstance(figure, Figure):
@@ -228,7 +228,7 @@ class Applied:
 
 def _bare(term: AnswerTerm) -> AnswerTerm:
     """A term without what rounds it."""
-    while isinstance(term, Rounded):
+    while isinstance(term, RoundedTerm):
         term = term.part
     return term
 

@@ -43,7 +43,7 @@ from sfumato.engines.expressions.grammar import (
     ValueOneOf,
     write_with,
 )
-from sfumato.engines.expressions.literals import DAY, Date, Literal, Number, Span, Text, Time, Truth, Whole
+from sfumato.engines.expressions.literals import DAY, Date, Duration, Literal, Number, Text, Time, Truth, Whole
 from sfumato.engines.expressions.types import Side, Type
 
 __all__ = ["constant", "length", "shown", "written"]
@@ -67,7 +67,7 @@ def constant(value: Literal) -> str:
             return shown(value.value)
         case Time():
             return value.value.replace("T", " ")
-        case Span():
+        case Duration():
             return length(value.value)
     return str(value.value)
 
@@ -106,7 +106,7 @@ def written(node: Value | Expression) -> str:
     match node:
         case Named():
             return node.column
-        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
             return constant(node)
         case Arithmetic():
             return f"{_closed(node.left)} {node.sign.value} {_closed(node.right)}"

@@ -13,18 +13,18 @@ from sqlglot import exp
 from sfumato.engines.expressions import Term
 from sfumato.errors import InvalidInput
 from sfumato.inference.answer_terms import (
-    All,
+    AllHold,
     AnswerCondition,
     AnswerTerm,
-    Any,
-    Compared,
+    AnyHolds,
+    ComparedTerms,
     Computed,
     Constant,
     IsMissing,
     Negated,
     OfColumn,
     OfKey,
-    Rounded,
+    RoundedTerm,
 )
 from sfumato.inference.view import Order, TableView
 from sfumato.tables.sql.measures import Aggregates, NamedMeasure, is_aggregate
@@ -117,7 +117,7 @@ class AnswerReader:
     def having(self, parts: Sequence[exp.Expression]) -> AnswerCondition | None:
         """The conditions of HAVING that are about the answer."""
         found = tuple(self.condition(part) for part in parts)
-        return None if not found else found[0] if len(found) == 1 else All(found)
+        return None if not found else found[0] if len(found) == 1 else AllHold(found)
 
     def order(self, clause: exp.Expression | None) -> tuple[Order, ...]:
         """What ORDER BY says: places, names, or what stands in SELECT written again."""
@@ -236,12 +236,12 @@ class AnswerReader:
         to = node.args["to"]
         inner = self.term(node.this)
         if to.this in WHOLE and not to.expressions:
-            return Rounded(inner, 0)
+            return RoundedTerm(inner, 0)
         if to.this not in NUMBERS:
             raise refused("CAST of an aggregate to another type than a number")
         if to.this is exp.DataType.Type.DECIMAL and to.expressions:
             digits = _whole(to.expressions[1].this) if len(to.expressions) > 1 else 0
-            return Rounded(inner, _digits(digits))
+            return RoundedTerm(inner, _digits(digits))
         return inner
 
     def _rounded(self, node: exp.Anonymous) -> AnswerTerm:
@@ -249,7 +249,7 @@ class AnswerReader:
         if len(node.expressions) not in (1, 2):
             raise InvalidInput("ROUND takes a number and how many digits; nothing was done.")
         digits = _whole(node.expressions[1]) if len(node.expressions) == 2 else 0
-        return Rounded(self.term(node.expressions[0]), _digits(digits))
+        return RoundedTerm(self.term(node.expressions[0]), _digits(digits))
 
     def _function(self, node: exp.Anonymous) -> AnswerTerm:
         only(node, "this", "expressions")
@@ -267,22 +267,22 @@ class AnswerReader:
             case exp.And() | exp.Or():
                 only(node, "this", "expression")
                 parts = (self.condition(node.this), self.condition(node.expression))
-                return All(parts) if isinstance(node, exp.And) else Any(parts)
+                return AllHold(parts) if isinstance(node, exp.And) else AnyHolds(parts)
             case exp.Not():
                 only(node, "this")
                 return Negated(self.condition(node.this))
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
                 only(node, "this", "expression")
-                return Compared(COMPARED[type(node)], self.term(node.this), self.term(node.expression))
+                return ComparedTerms(COMPARED[type(node)], self.term(node.this), self.term(node.expression))
             case exp.Between():
                 only(node, "this", "low", "high")
                 value = self.term(node.this)
                 low, high = self.term(node.args["low"]), self.term(node.args["high"])
-                return All((Compared(">=", value, low), Compared("<=", value, high)))
+                return AllHold((ComparedTerms(">=", value, low), ComparedTerms("<=", value, high)))
             case exp.In():
                 only(node, "this", "expressions")
                 value = self.term(node.this)
-                return Any(tuple(Compared("=", value, self.term(each)) for each in node.expressions))
+                return AnyHolds(tuple(ComparedTerms("=", value, self.term(each)) for each in node.expressions))
             case exp.Is(expression=exp.Null()):
                 only(node, "this", "expression")
                 return IsMissing(self.term(node.this))
