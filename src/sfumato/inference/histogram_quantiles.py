@@ -104,7 +104,7 @@ def quantile(given: Release | Figure, level: Exact, *, value: str | None = None)
     if share in (0, 1):
         raise InvalidInput(f"level = {share} is an end of the data and not a quantile; nothing was computed.")
     name = value if value is not None or len(counts.labels) != 1 else next(iter(counts.labels))
-    if name not in counts.labels:
+    if name is None or name not in counts.labels:
         raise InvalidInput(
             f"value= names the label column that holds the numbers, one of {', '.join(counts.labels) or 'none'}; "
             "nothing was computed. Release counts by that column first."

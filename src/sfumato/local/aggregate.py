@@ -407,7 +407,8 @@ def _normal_ends(estimates: FloatArray, n: int, p: float, q: float, miss: float)
     unit, half = _quantile(miss) ** 2 / n, 0.5 / (n * (p - q))
 
     def end(seen: FloatArray, side: int) -> FloatArray:
-        return seen + unit * b / 2 + side * np.sqrt(np.maximum(unit * (a + b * seen) + (unit * b / 2) ** 2, 0))
+        reach = np.sqrt(np.maximum(unit * (a + b * seen) + (unit * b / 2) ** 2, 0))
+        return np.asarray(seen + unit * b / 2 + side * reach)
 
     return end(estimates - half, -1), end(estimates + half, 1)
 
