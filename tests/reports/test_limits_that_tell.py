@@ -14,6 +14,7 @@ from sfumato.core.release import Release, limit_column
 from sfumato.errors import InvalidInput
 from sfumato.reports.page import page
 from sfumato.reports.words.rendering import render
+from sfumato.streams.describe import cut_steps
 
 ROWS = pa.table({
     "patient_id": [person for person in range(300) for _ in range(6)],
@@ -198,3 +199,19 @@ def test_the_command_line_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     document = json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)
     assert document["limit"] == "at most 3 rows per patient"
     assert set(document["columns"]["count"]) == {"values", "data_low", "data_high"}
+
+
+def test_graphs_and_streams_say_it_too() -> None:
+    node = sf.node(max_degree=20, relation="add/remove")
+    vault = sf.Vault(unit=node, budget=sf.Budget(epsilon=1), name="contacts")
+    links = vault.graph([(0, 1), (1, 2)], name="wards", version="1").edges().release(epsilon=1)
+    assert links.limit_words() == "at most 20 links per node"
+    assert links.limit_words("zh") == "每个节点最多 20 条连接"
+    assert links.limit_cuts()
+    edges = sf.Vault(unit=sf.edge(relation="add/remove"), budget=sf.Budget(epsilon=1), name="contacts")
+    assert edges.graph([(0, 1)], name="wards", version="1", nodes=3).edges().release(epsilon=1).limit_words() == ""
+    cut = cut_steps(PERSONS, sf.Limit(groups=7, rows_per_group=2))
+    assert cut.cuts
+    assert cut.words is not None
+    assert render(cut.words, "en") == "at most 2 per patient and step, in at most 7 steps"
+    assert render(cut.words, "zh") == "每个患者最多计入 7 步，每步最多 2"
