@@ -18,12 +18,13 @@ POSTGRES = {
     pa.uint32(): "bigint",
     pa.float32(): "real",
     pa.timestamp("us"): "timestamp",
+    pa.timestamp("us", "UTC"): "timestamptz",
     pa.decimal128(10, 2): "numeric(10, 2)",
     pa.decimal128(38, 10): "numeric(38, 10)",
 }
 
 
-def in_postgres(url: str, frame: pa.Table, name: str) -> Source:
+def in_postgres(url: str, frame: pa.Table, name: str, zones: dict[str, str] | None = None) -> Source:
     """A table of its own on the server."""
     import psycopg
 
@@ -33,23 +34,31 @@ def in_postgres(url: str, frame: pa.Table, name: str) -> Source:
         with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
             for row in frame.to_pylist():
                 copy.write_row(tuple(row.values()))
-    return Source(postgres(url, table=name))
+    return Source(postgres(url, table=name), zones=zones)
 
 
-def in_spark(session: Any, frame: pa.Table, name: str) -> Source:
+def in_spark(session: Any, frame: pa.Table, name: str, zones: dict[str, str] | None = None) -> Source:
     """A view of the session; by way of a file, because rows from Python would pass through Python in every query."""
     path = Path(session.conf.get("spark.sql.warehouse.dir").removeprefix("file:")).parent / f"{name}.parquet"
     pq.write_table(frame, path)
     session.read.parquet(str(path)).createOrReplaceTempView(name)
-    return Source(spark(session, table=name))
+    return Source(spark(session, table=name), zones=zones)
 
 
-def on(engine: str, frame: pa.Table, name: str, *, url: str | None = None, session: Any = None) -> Source:
+def on(
+    engine: str,
+    frame: pa.Table,
+    name: str,
+    *,
+    url: str | None = None,
+    session: Any = None,
+    zones: dict[str, str] | None = None,
+) -> Source:
     """The rows on the engine of this name."""
     match engine:
         case "PostgreSQL":
             assert url is not None
-            return in_postgres(url, frame, name)
+            return in_postgres(url, frame, name, zones)
         case "Spark":
-            return in_spark(session, frame, name)
-    return Source(frame)
+            return in_spark(session, frame, name, zones)
+    return Source(frame, zones=zones)

@@ -6,7 +6,7 @@ The default collation of the PostgreSQL server is not bytewise, and some columns
 import math
 from collections import Counter
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -16,9 +16,10 @@ import pytest
 
 from sfumato.core.limits import Limit
 from sfumato.engines.bounded import placed
+from sfumato.engines.compile import value
 from sfumato.engines.counts import KeyColumn, Share, bounded_counts, rows_by_cell
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Type, col
+from sfumato.engines.expressions import Type, col, microseconds
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.public_rows import public_rows
@@ -42,7 +43,7 @@ KEYS = (
     KeyColumn(column="urgent", values=(True, False)),
     KeyColumn(column="day", values=(DAYS[3], DAYS[0], DAYS[4])),
 )
-Place = Callable[[pa.Table, str], Source]
+Place = Callable[..., Source]
 
 
 @pytest.fixture(params=ENGINES)
@@ -51,7 +52,7 @@ def place(request: pytest.FixtureRequest) -> Place:
     engine = request.param
     url = request.getfixturevalue("postgres_url") if engine == "PostgreSQL" else None
     session = request.getfixturevalue("spark") if engine == "Spark" else None
-    return lambda frame, name: on(engine, frame, name, url=url, session=session)
+    return lambda frame, name, zones=None: on(engine, frame, name, url=url, session=session, zones=zones)
 
 
 def visits(ids: list[Any]) -> pa.Table:
@@ -219,3 +220,21 @@ def test_no_value_makes_the_rounding_to_a_lattice_fail(place: Any, bounds: tuple
         found = brought_out(rows.select(place=places[lattice]))["place"]
     assert sum(each is None for each in found) == 2
     assert all(0 <= each <= 2**30 for each in found if each is not None)
+
+
+def test_times_with_a_zone_are_read_by_one_clock(place: Place) -> None:
+    """Summer time begins and ends at one o'clock in UTC; engines have zone tables of their own, which are not asked."""
+    moments = [datetime(2026, 3, 29, 0, 59, 59, 999_999), datetime(2026, 3, 29, 1), datetime(2026, 10, 25, 1), None]
+    moments += [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 30), datetime(1969, 12, 31, 23)]
+    zoned = [None if at is None else at.replace(tzinfo=UTC) for at in moments]
+    frame = pa.table({"place": range(len(zoned)), "at": pa.array(zoned, pa.timestamp("us", "UTC"))})
+    with place(frame, "zoned", {"at": "Europe/Berlin"}).opened() as table:
+        found = brought_out(table.select("place", at=value(col("at"), table), hour=value(col("at").hour(), table)))
+    rows = dict(zip(found["place"], zip(found["at"], found["hour"], strict=True), strict=True))
+    hours = [1, 2, 1, None, 1, None, 1]  # after the end of the year 9999 there is no time
+    wanted = [
+        (None, None) if at is None or more is None else (microseconds(at + timedelta(hours=more)), None)
+        for at, more in zip(moments, hours, strict=True)
+    ]
+    assert [rows[place][0] for place in range(len(moments))] == [at for at, _ in wanted]
+    assert [rows[place][1] for place in range(len(moments))] == [1, 3, 2, None, 1, None, 0]

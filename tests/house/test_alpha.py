@@ -22,6 +22,9 @@ WITHOUT = {
     "local/test_aggregate.py::test_intervals_that_take_the_noise_for_none_do_not_cover": "no draws: sums over a law",
     "local/test_aggregate.py::test_normal_intervals_are_given_only_where_they_nearly_cover": "no draws: sums of a law",
     "local/test_aggregate.py::test_normal_intervals_of_many_rare_values_are_refused": "no draws: sums over a law",
+    "local/test_unfit_reports.py::test_honest_reports_are_seldom_called_unfit": "no draws: sums over a law",
+    "local/test_unfit_reports.py::test_normal_intervals_of_means_miss_no_more_than_stated": "no draws: sums over a law",
+    "local/test_unfit_reports.py::test_normal_intervals_of_shares_miss_no_more_than_stated": "no draws: sums of a law",
     "statistical/test_discrete_laplace_draws.py::test_the_stated_power_is_real": "no draws: two laws are compared",
 }
 """Tests that look statistical and cannot fail by chance, with the reason."""

@@ -255,3 +255,35 @@ def test_columns_are_told_without_reading_a_row() -> None:
     beside = Beside(own=Source(V), private={LABS: Source(L)}, public={HOSPITALS: PUBLIC})
     theirs = ["labs.id", "labs.place", "labs.result", "hospitals.code", "hospitals.region", "hospitals.beds"]
     assert list(beside.columns((ON_PERSON, LOOKED_UP))) == ["id", "hosp", "day", *theirs]
+
+
+def test_a_left_join_keeps_every_row_once_and_no_neighbour_moves_it_by_more() -> None:
+    """Each row, added or removed, moves the counts by as much as is stated, and by no more."""
+    by = (Keys(column="hospitals.region", values=("north", "south", "west")),)
+    join = Join(dataset=HOSPITALS, on=(("hosp", "code"),), public=True, content=PUBLIC.content, unmatched=True)
+    unit = record(relation="add/remove")
+    none = col("hospitals.region").isnull()
+    found = {}
+    for query in (
+        Count(dataset=VISITS, where=None, by=(), joins=(join,)),
+        Count(dataset=VISITS, where=none, by=(), joins=(join,)),
+        Count(dataset=VISITS, where=None, by=by, joins=(join,)),
+    ):
+        stated = query.sensitivity(unit, None).l1.value
+        tables = [V, *(pa.concat_tables([V.slice(0, place), V.slice(place + 1)]) for place in range(len(V)))]
+        numbers = [
+            exact_numbers(
+                query, Beside(own=Source(rows), public={HOSPITALS: PUBLIC}), unit=unit, limit=None, secret=SECRET
+            )
+            for rows in tables
+        ]
+        whole, *others = numbers
+        moved = [sum(abs(a - b) for a, b in zip(whole, each, strict=True)) for each in others]  # type: ignore[call-overload]
+        assert max(moved) == stated
+        found[query] = whole
+    assert list(found.values()) == [[9], [4], [4, 1, 0]]
+
+
+def test_a_left_join_of_a_private_table_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="beside a public table only"):
+        Join(dataset=LABS, on=(("id", "id"),), public=False, unmatched=True)

@@ -79,17 +79,25 @@ def _offset(at: datetime, zone: ZoneInfo) -> int:
     return 0 if offset is None else offset // timedelta(microseconds=1)
 
 
-def on_the_wall(time: ir.Value, zone: str, dialect: Dialect) -> ir.Value:
-    """A timestamp on the clock of UTC as one on the clock of a zone; null outside the calendar."""
+def on_the_wall(table: ir.Table, column: str, zone: str, dialect: Dialect) -> ir.Table:
+    """The table with a column of timestamps on the clock of UTC put on that of a zone; null outside the calendar.
+
+    The moment and the shifted moment are columns first, so that the choice names them instead of repeating them.
+    """
     import ibis
 
+    prefix = "clock_"
+    while any(name.casefold().startswith(prefix) for name in table.columns):
+        prefix += "_"
+    time, before, after = table[column], f"{prefix}before", f"{prefix}after"
     day = time.cast("date")
     known = ((day >= ibis.literal(FIRST_DAY)) & (day <= ibis.literal(LAST_DAY))).fill_null(False)  # noqa: FBT003
-    moment = dialect.microseconds(ibis.cases((known, time), else_=ibis.null(time.type())))
+    staged = table.mutate(**{before: dialect.microseconds(ibis.cases((known, time), else_=ibis.null(time.type())))})
     first, later = changes(zone)
-    local = moment + _chosen(moment, first, later)
-    inside = ((local >= whole(0)) & (local < whole(MOST_MICROSECONDS))).fill_null(False)  # noqa: FBT003
-    return dialect.time_of(ibis.cases((inside, local), else_=ibis.null("int64")))
+    staged = staged.mutate(**{after: staged[before] + _chosen(staged[before], first, later)})
+    inside = ((staged[after] >= whole(0)) & (staged[after] < whole(MOST_MICROSECONDS))).fill_null(False)  # noqa: FBT003
+    local = dialect.time_of(ibis.cases((inside, staged[after]), else_=ibis.null("int64")))
+    return staged.mutate(**{column: local}).drop(before, after)
 
 
 def _chosen(moment: ir.Value, first: int, later: tuple[tuple[int, int], ...]) -> ir.Value:

@@ -122,13 +122,10 @@ class Source:
     def _table(self, engine: BaseBackend, stack: ExitStack) -> ir.Table:
         before = self._origin.state()
         table = self._origin.table(engine, lambda held: self._settle(held, before), stack)
-        dialect = dialect_of(table) if self._zones else None
-        local = {
-            column: on_the_wall(table[column], zone, dialect)
-            for column, zone in self._zones.items()
-            if dialect is not None and zone != "UTC" and column in table.columns
-        }
-        return table.mutate(**local) if local else table
+        for column, zone in self._zones.items():
+            if zone != "UTC" and column in table.columns:
+                table = on_the_wall(table, column, zone, dialect_of(table))
+        return table
 
     def _or_failed(self, step: Callable[[], Made]) -> Made:
         """Take a step of the engine. Its own words may quote data: raised outside, the error does not carry them."""
