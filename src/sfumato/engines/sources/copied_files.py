@@ -13,9 +13,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any  # frames and readers of packages that may not be installed
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import Frame
 from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.expressions import Type
 from sfumato.engines.operands import DTYPES
@@ -160,7 +162,7 @@ def _value(column: str, dtype: pa.DataType, kind: Type) -> str:
     return "NULL"
 
 
-def _plain(frame: Any) -> pa.Table:
+def _plain(frame: Frame) -> pa.Table:
     """A frame as Arrow; a column that holds several types becomes texts, so that none fails."""
     import pyarrow as pa
 
@@ -188,7 +190,7 @@ def _plain(frame: Any) -> pa.Table:
 # ----------------------------------------------------------------------------------------- names and rows of each kind
 
 
-def _pandas() -> Any:
+def _pandas() -> ModuleType:
     return need("pandas", "pip install pandas")
 
 
@@ -197,7 +199,7 @@ def _stata_names(file: Path) -> list[str]:
         return list(reader.variable_labels())
 
 
-def _stata(file: Path, columns: Sequence[str]) -> Any:
+def _stata(file: Path, columns: Sequence[str]) -> Frame:
     pandas = _pandas()
     found = pandas.read_stata(file, convert_categoricals=False, columns=list(columns), preserve_dtypes=True)
     with pandas.read_stata(file, iterator=True) as reader:
@@ -214,7 +216,7 @@ def _sas_names(file: Path) -> list[str]:
         return [name.decode("latin-1") if isinstance(name, bytes) else str(name) for name in names]
 
 
-def _sas(file: Path, columns: Sequence[str]) -> Any:
+def _sas(file: Path, columns: Sequence[str]) -> Frame:
     found = _pandas().read_sas(file)  # texts as bytes: one that cannot be decoded may not stop the reading
     found.columns = [name.decode("latin-1") if isinstance(name, bytes) else name for name in found.columns]
     found = found[list(columns)]
@@ -229,7 +231,7 @@ def _spss_names(file: Path) -> list[str]:
     return list(about.column_names)
 
 
-def _spss(file: Path, columns: Sequence[str]) -> Any:
+def _spss(file: Path, columns: Sequence[str]) -> Frame:
     found, _ = need("pyreadstat", EXTRA).read_sav(file, usecols=list(columns), apply_value_formats=False)
     return found
 
@@ -239,7 +241,7 @@ def _excel_names(file: Path) -> list[str]:
     return [column.name for column in sheet.available_columns()]
 
 
-def _excel(file: Path, columns: Sequence[str]) -> Any:
+def _excel(file: Path, columns: Sequence[str]) -> Frame:
     """All cells as texts: what a column holds would be guessed from its first rows."""
     sheet = need("fastexcel", EXTRA).read_excel(str(file)).load_sheet(0, use_columns=list(columns), dtypes="string")
     return sheet.to_arrow()
@@ -251,7 +253,7 @@ NAMES: dict[str, Callable[[Path], list[str]]] = {
     "SPSS": _spss_names,
     "Excel": _excel_names,
 }
-ROWS: dict[str, Callable[[Path, Sequence[str]], Any]] = {
+ROWS: dict[str, Callable[[Path, Sequence[str]], Frame]] = {
     "Stata": _stata,
     "SAS": _sas,
     "SPSS": _spss,
