@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
@@ -79,6 +79,7 @@ def test_an_empty_cell_and_a_word_for_missing_are_missing_and_not_unreadable(tmp
     assert read(tmp_path, column, ["", "  ", "k. A."], GERMAN) == [(None, False)] * 3
 
 
+@settings(max_examples=10)
 @given(cells=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), max_size=12), max_size=20))
 def test_no_cell_stops_the_engine(tmp_path_factory: pytest.TempPathFactory, cells: list[str]) -> None:
     """If one did, whether there is an answer would reveal something about one row, at any ε."""

@@ -45,8 +45,8 @@ def test_postgres_works_out_each_mark_once_and_takes_the_keys_apart_once(postgre
     steps = "\n".join(row for (row,) in rows)
     assert steps.count("md5(") == 1, steps
     assert steps.count("Seq Scan on public.planned") == 1
-    joined = steps[: steps.index("ProjectSet")].rpartition("Subquery Scan")
-    assert "string_to_array" not in joined[0]
+    (marking,) = (step for step in steps.splitlines() if "md5(" in step)
+    assert "string_to_array" not in marking
 
 
 @pytest.mark.parametrize("column", ["id", "number"])

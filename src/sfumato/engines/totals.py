@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any  # numbers and texts as an engine gives them, columns of Arrow
+from typing import TYPE_CHECKING, Any  # numbers and texts as an engine gives them
 
 from sfumato.engines.dialects import dialect_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     import numpy as np
+    import pyarrow as pa
 
 __all__ = ["brought_out", "whole_numbers"]
 
@@ -28,14 +29,14 @@ def whole_numbers(table: ir.Table) -> dict[str, np.ndarray[tuple[int], np.dtype[
     return {name: np.asarray(column, dtype=np.int64) for name, column in _run(table).items()}
 
 
-def _run(table: ir.Table) -> dict[str, Any]:
+def _run(table: ir.Table) -> dict[str, pa.ChunkedArray | list[int | None]]:
     """Each column as Arrow has it, or as a list where numbers are beyond 64 bits."""
     import pyarrow as pa
 
     dialect, schema = dialect_of(table), table.schema()
     wide = [name for name, dtype in schema.items() if dialect.travels_as_text(dtype)]
     found = dialect.brought_out(table.mutate(**{name: table[name].cast("string") for name in wide}))
-    columns = {name: found[name] for name in schema}
+    columns: dict[str, pa.ChunkedArray | list[int | None]] = {name: found[name] for name in schema}
     for name in wide:
         try:
             columns[name] = found[name].cast(pa.int64())

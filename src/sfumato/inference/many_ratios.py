@@ -30,7 +30,7 @@ Ends = tuple[float, float]
 FEW = 16  # fewer are searched one by one
 DOUBLE = 1e-15  # as in the search by itself
 NEAR = 1e-6  # an answer is trusted where it is further from turning than this share of the doubt
-LOST = 1e-12  # and than this share of the weights, which double precision may lose
+LOST = 1e-12  # and than this share of the weights, which double precision does not tell
 LEAST = -290  # powers of ten below it are no longer precise
 REST = 1e-8  # how much of a deviation rounding may move a ratio
 
@@ -38,7 +38,7 @@ REST = 1e-8  # how much of a deviation rounding may move a ratio
 def many_ends(
     pairs: Sequence[Pair], level: Fraction, *, by_itself: Callable[[Pair], Ends], halvings: int
 ) -> list[Ends]:
-    """Low and high of each true ratio, the same as ``by_itself`` gives them after as many ``halvings``."""
+    """Low and high of each true ratio, the same as ``by_itself`` gives them after ``halvings`` halvings."""
     found: list[Ends | None] = [None] * len(pairs)
     if len(pairs) >= FEW:
         try:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sfumato.core.extras import need
@@ -189,7 +190,7 @@ def _plain(frame: Frame) -> pa.Table:
 # ----------------------------------------------------------------------------------------- names and rows of each kind
 
 
-def _pandas() -> Frame:
+def _pandas() -> ModuleType:
     return need("pandas", "pip install pandas")
 
 

@@ -208,7 +208,7 @@ def _plain(data: Any) -> pa.Table | None:
     return usable(frame)
 
 
-def _arrow(data: Any) -> pa.Table | None:
+def _arrow(data: object) -> pa.Table | None:
     import pyarrow as pa
 
     try:
