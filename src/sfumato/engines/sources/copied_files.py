@@ -242,11 +242,17 @@ def _excel_names(file: Path) -> list[str]:
 
 
 def _excel(file: Path, columns: Sequence[str]) -> Frame:
-    """All cells as texts: what a column holds would be guessed from its first rows."""
+    """All cells as texts: what a column holds would be guessed from its first rows. A day has no time of day."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     sheet = need("fastexcel", EXTRA).read_excel(str(file)).load_sheet(0, use_columns=list(columns), dtypes="string")
-    return sheet.to_arrow()
+    found = sheet.to_arrow()
+    days = (pc.replace_substring_regex(column, pattern=MIDNIGHT, replacement=r"\1") for column in found.columns)
+    return pa.table(list(days), names=found.schema.names)
 
 
+MIDNIGHT = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}) 00:00:00$"  # how a cell with a day is written out
 NAMES: dict[str, Callable[[Path], list[str]]] = {
     "Stata": _stata_names,
     "SAS": _sas_names,
