@@ -196,7 +196,7 @@ def estimate_mean(
     >>> from sfumato.local import DuchiMean
     >>> mean = estimate_mean(DuchiMean(epsilon=1), [1] * 5500 + [0] * 4500)
     >>> round(mean.estimate, 3), round(mean.high - mean.estimate, 3), mean.method
-    (0.216, 0.042, 'normal')
+    (0.216, 0.043, 'normal')
     """
     given = _numbered(asked, reports)
     if not given.size:

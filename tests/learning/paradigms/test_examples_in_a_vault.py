@@ -89,7 +89,7 @@ def test_a_curve_has_shares_with_intervals() -> None:
     shares, ends = release["accuracy"].values, release["accuracy"].interval(0.999999)
     exact = [Fraction(int(((INPUTS[:, k] > 0) == TARGETS).sum()), 600) for k in (1, 0)]
     assert all(low <= truth <= high for truth, (low, high) in zip(exact, ends, strict=True))
-    assert release.to_arrow().column_names == ["epoch", "accuracy", "accuracy_data_low", "accuracy_data_high", "limit"]
+    assert release.to_arrow().column_names == ["epoch", "accuracy", "accuracy_data_low", "accuracy_data_high"]
     assert len(shares) == 2
     assert question.preview(epsilon=20).margin == Fraction(release.statement.law.margin(Fraction(19, 20)), 600)
 
