@@ -29,6 +29,7 @@ from sfumato.engines.expressions import (
     Date,
     DatePart,
     DaysBetween,
+    Duration,
     Ending,
     Expression,
     Floor,
@@ -52,7 +53,6 @@ from sfumato.engines.expressions import (
     Side,
     Sign,
     Slice,
-    Span,
     StartsWith,
     Term,
     Text,
@@ -128,7 +128,7 @@ def value_of(expression: Value | Term, row: Mapping[str, Cell]) -> Present | Non
     match node:
         case Named():
             return leaf(row[node.column])
-        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
             return _plain(node)
         case Coalesce():
             parts = _alike(node.parts, row)
@@ -187,7 +187,7 @@ def _plain(constant: Literal) -> Present:
             return datetime.date.fromisoformat(constant.value)
         case Time():
             return datetime.datetime.fromisoformat(constant.value)
-        case Span():
+        case Duration():
             return TICK * constant.value
     return constant.value
 
@@ -250,7 +250,7 @@ def _clock(node: Value, row: Mapping[str, Cell]) -> Type | None:
             return Type.DATE
         case Time():
             return Type.TIME
-        case Span():
+        case Duration():
             return Type.SPAN
         case Truncated():
             return Type.TIME if node.to in (Unit.HOUR, Unit.MINUTE) else Type.DATE

@@ -16,6 +16,7 @@ from sfumato.engines.expressions import (
     Date,
     DatePart,
     DaysBetween,
+    Duration,
     Expression,
     Floor,
     Greatest,
@@ -36,7 +37,6 @@ from sfumato.engines.expressions import (
     Shifted,
     Side,
     Slice,
-    Span,
     StartsWith,
     Text,
     Time,
@@ -93,7 +93,7 @@ def constant(value: Literal) -> str:
             return f"DATE '{value.value}'"
         case Time():
             return f"TIMESTAMP '{value.value}'"
-        case Span():
+        case Duration():
             raise Unwritable
         case Whole():
             return f"({value.value})" if value.value < 0 else str(value.value)
@@ -122,7 +122,7 @@ def sql(node: Value | Expression) -> str:
     match node:
         case Named():
             return name(node.column)
-        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
             return constant(node)
         case Arithmetic():
             return f"({sql(node.left)} {node.sign.value} {sql(node.right)})"

@@ -111,7 +111,7 @@ def floor(part: Operand) -> Operand:
 
 
 def rounded(part: Operand, digits: int) -> Operand:
-    """To so many digits after the point, halves away from 0: what is beyond 2^53 steps has no digit to lose."""
+    """To this many digits after the point, halves away from 0: what is beyond 2^53 steps has no digit to lose."""
     import ibis
 
     if part.type is Type.WHOLE:

@@ -30,6 +30,7 @@ from sfumato.engines.expressions import (
     Date,
     DatePart,
     DaysBetween,
+    Duration,
     Ending,
     Expression,
     Floor,
@@ -51,7 +52,6 @@ from sfumato.engines.expressions import (
     Shifted,
     Sign,
     Slice,
-    Span,
     StartsWith,
     Term,
     Text,
@@ -188,7 +188,7 @@ class _Compiler:
         match node:
             case Named():
                 return column(self.table, node.column, self.dialect)
-            case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+            case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
                 return constant(node)
             case Arithmetic():
                 return self._arithmetic(node)

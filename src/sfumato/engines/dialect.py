@@ -91,11 +91,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def time_of(self, microseconds: ir.Value) -> ir.Value:
-        """The timestamp so many microseconds after the first moment of the year 1; the years 1 to 9999."""
+        """The timestamp this many microseconds after the first moment of the year 1; the years 1 to 9999."""
 
     @abstractmethod
     def day_of(self, number: ir.Value) -> ir.Value:
-        """The date so many days after the first day of the year 1; the years 1 to 9999."""
+        """The date this many days after the first day of the year 1; the years 1 to 9999."""
 
     @abstractmethod
     def begun(self, day: ir.Value, unit: Unit) -> ir.Value:

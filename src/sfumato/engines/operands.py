@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.engines.expressions.doubles import held
-from sfumato.engines.expressions.literals import Date, Literal, Number, Span, Text, Time, Truth, Whole
+from sfumato.engines.expressions.literals import Date, Duration, Literal, Number, Text, Time, Truth, Whole
 from sfumato.engines.expressions.types import Type
 from sfumato.errors import Unsupported
 
@@ -146,7 +146,7 @@ def constant(given: Literal) -> Operand:
             return Operand(type=Type.DATE, value=ibis.literal(given.day), missing=None, constant=True)
         case Time():
             return Operand(type=Type.TIME, value=whole(given.microseconds), missing=None, constant=True)
-        case Span():
+        case Duration():
             return Operand(type=Type.SPAN, value=whole(given.value), missing=None, constant=True)
         case Truth():
             return Operand(type=Type.TRUTH, value=ibis.literal(given.value), missing=None, constant=True)

@@ -19,6 +19,7 @@ from sfumato.engines.expressions import (
     Date,
     DatePart,
     DaysBetween,
+    Duration,
     Ending,
     Expression,
     Floor,
@@ -41,7 +42,6 @@ from sfumato.engines.expressions import (
     Shifted,
     Sign,
     Slice,
-    Span,
     StartsWith,
     Text,
     Time,
@@ -104,7 +104,7 @@ def value(node: Value) -> Word:
     match node:
         case Named():
             return node.column
-        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
             return _constant(node)
         case Arithmetic():
             return WordRun((_closed(node.left), f" {SIGNS[node.sign]} ", _closed(node.right)))
@@ -218,6 +218,6 @@ def _constant(constant: Literal) -> Word:
             return shown(constant.value)
         case Time():
             return constant.value.replace("T", " ")
-        case Span():
+        case Duration():
             return _length(constant.value)
     return str(constant.value)

@@ -52,9 +52,9 @@ from sfumato.engines.expressions.grammar import (
 )
 from sfumato.engines.expressions.literals import (
     Date,
+    Duration,
     Literal,
     Number,
-    Span,
     Text,
     Time,
     Truth,
@@ -85,6 +85,7 @@ __all__ = [
     "Date",
     "DatePart",
     "DaysBetween",
+    "Duration",
     "Ending",
     "Expression",
     "Floor",
@@ -109,7 +110,6 @@ __all__ = [
     "Side",
     "Sign",
     "Slice",
-    "Span",
     "StartsWith",
     "Term",
     "Text",

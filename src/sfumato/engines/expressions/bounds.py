@@ -46,7 +46,17 @@ from sfumato.engines.expressions.grammar import (
     Value,
     summands,
 )
-from sfumato.engines.expressions.literals import DAY, MOST_MICROSECONDS, Date, Number, Span, Text, Time, Truth, Whole
+from sfumato.engines.expressions.literals import (
+    DAY,
+    MOST_MICROSECONDS,
+    Date,
+    Duration,
+    Number,
+    Text,
+    Time,
+    Truth,
+    Whole,
+)
 from sfumato.engines.expressions.literals import microseconds as since_the_first
 from sfumato.engines.expressions.terms import Term
 from sfumato.engines.expressions.texts import changed
@@ -313,7 +323,7 @@ def _clock(node: Value, bounds: Bounds) -> tuple[int, int]:
             return at, at
         case Time():
             return node.microseconds, node.microseconds
-        case Span():
+        case Duration():
             return node.value, node.value
         case Cast() if node.to in (Type.DATE, Type.TIME):
             low, high = _clock(node.part, bounds)
@@ -441,7 +451,7 @@ def _of_column(column: str, bounds: Bounds) -> _Range:
 def _is_length(node: Value) -> bool:
     """Whether what seconds are of is a difference, and not a date or time."""
     match node:
-        case Span():
+        case Duration():
             return True
         case Arithmetic():
             right = _is_length(node.right)

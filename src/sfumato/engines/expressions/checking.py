@@ -43,7 +43,7 @@ from sfumato.engines.expressions.grammar import (
     ValueOneOf,
     inside,
 )
-from sfumato.engines.expressions.literals import Date, Literal, Number, Span, Text, Time, Truth, Whole
+from sfumato.engines.expressions.literals import Date, Duration, Literal, Number, Text, Time, Truth, Whole
 from sfumato.engines.expressions.measure import DEEPEST, LARGEST, depth_of, size_of
 from sfumato.engines.expressions.terms import Term
 from sfumato.engines.expressions.types import Operator, Part, Sign, Type, Unit
@@ -60,7 +60,7 @@ LITERAL_TYPES: dict[type[Literal], Type] = {
     Truth: Type.TRUTH,
     Date: Type.DATE,
     Time: Type.TIME,
-    Span: Type.SPAN,
+    Duration: Type.SPAN,
 }
 NUMERIC = (Type.WHOLE, Type.NUMBER)
 CLOCK = (Type.DATE, Type.TIME)
@@ -174,7 +174,7 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
     match node:
         case Named():
             return _column(node.column, columns)
-        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
             return LITERAL_TYPES[type(node)]
         case Arithmetic():
             return _arithmetic(node, columns)
@@ -230,7 +230,7 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
 
 
 def _arithmetic(node: Arithmetic, columns: Mapping[str, Type]) -> Type:
-    """Numbers with numbers; of dates and times the difference, and a date so many days later."""
+    """Numbers with numbers; of dates and times the difference, and a date some days later."""
     both = (node.left, node.right)
     left, right = (_type(part, columns) for part in both)
     match node.sign, left, right:

@@ -16,9 +16,9 @@ from sfumato.engines.expressions.literals import (
     LITERALS,
     MOST_MICROSECONDS,
     Date,
+    Duration,
     Literal,
     Number,
-    Span,
     Text,
     Time,
     Truth,
@@ -382,7 +382,7 @@ class Concatenated(_Valued):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounded(_Valued):
-    """A number to so many digits after the point, halves away from 0; a whole number is itself."""
+    """A number to this many digits after the point, halves away from 0; a whole number is itself."""
 
     KIND: ClassVar[str] = "value.rounded"
     VERSION: ClassVar[int] = 1
@@ -592,7 +592,7 @@ Value = (
     | Truth
     | Date
     | Time
-    | Span
+    | Duration
     | Arithmetic
     | Negative
     | Absolute
@@ -643,7 +643,7 @@ def inside(node: Value | Expression) -> Iterable[Value | Expression]:
             return parts if node.otherwise is None else [*parts, node.otherwise]
         case Compare() | OneOf() | Missing():
             return (Named(column=node.column),)
-        case Named() | Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+        case Named() | Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
             return ()
     return (node.part,)
 
@@ -668,7 +668,7 @@ def _measured(node: object, known: dict[int, tuple[int, int]]) -> tuple[int, int
     """Depth and number of nodes; each shared part is looked at once, so that sharing cannot make this slow."""
     if id(node) not in known:
         match node:
-            case Text() | Whole() | Number() | Truth() | Date() | Time() | Span() | Named():
+            case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration() | Named():
                 known[id(node)] = 1, 1
             case Compare() | OneOf() | Missing():
                 known[id(node)] = 1, 1

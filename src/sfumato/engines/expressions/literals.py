@@ -13,9 +13,9 @@ __all__ = [
     "LITERALS",
     "MOST_MICROSECONDS",
     "Date",
+    "Duration",
     "Literal",
     "Number",
-    "Span",
     "Text",
     "Time",
     "Truth",
@@ -128,7 +128,7 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Duration:
     """A length of time in microseconds; negative ones go back."""
 
     KIND: ClassVar[str] = "literal.span"
@@ -140,8 +140,8 @@ class Span:
             raise InvalidInput("a length of time is beyond ten thousand years; nothing was done.")
 
 
-Literal = Text | Whole | Number | Truth | Date | Time | Span
-LITERALS = (Text, Whole, Number, Truth, Date, Time, Span)
+Literal = Text | Whole | Number | Truth | Date | Time | Duration
+LITERALS = (Text, Whole, Number, Truth, Date, Time, Duration)
 
 
 def microseconds(moment: datetime.date) -> int:
@@ -175,7 +175,7 @@ def literal(value: object) -> Literal:
         case datetime.datetime() if value.tzinfo is None:
             return Time(value.isoformat())
         case datetime.timedelta():
-            return Span(value // datetime.timedelta(microseconds=1))
+            return Duration(value // datetime.timedelta(microseconds=1))
     raise Unsupported(
         f"a constant of type {type(value).__name__} is not supported; nothing was done. "
         "Instead: give text, a number, true or false, a date, a time without a zone, or a timedelta (of datetime)."

@@ -50,7 +50,7 @@ from sfumato.engines.expressions.grammar import (
     ValueOneOf,
     form,
 )
-from sfumato.engines.expressions.literals import Literal, Number, Span, Whole, literal
+from sfumato.engines.expressions.literals import Duration, Literal, Number, Whole, literal
 from sfumato.engines.expressions.types import Operator, Part, Side, Sign, Type, Unit
 from sfumato.engines.expressions.writing import constant, written
 from sfumato.errors import InvalidInput, Unsupported
@@ -177,7 +177,7 @@ class Term:
         return -(-self).floor()
 
     def round(self, digits: int = 0) -> "Term":
-        """The number to so many digits after the point; halves go away from 0."""
+        """The number to this many digits after the point; halves go away from 0."""
         if isinstance(digits, bool) or not isinstance(digits, int):
             raise InvalidInput("a number of digits is a whole number; nothing was done.")
         return Term(Rounded(part=self.node, digits=digits))
@@ -311,7 +311,7 @@ class Term:
         return Term(Seconds(part=self.node))
 
     def shift(self, *, months: int = 0, days: int = 0, seconds: int = 0) -> "Term":
-        """The time so much later; where a month is too short, its last day is taken."""
+        """A later time; where a month is too short, its last day is taken."""
         if any(isinstance(each, bool) or not isinstance(each, int) for each in (months, days, seconds)):
             raise InvalidInput("a time is moved by whole numbers of months, days and seconds; nothing was done.")
         length = datetime.timedelta(days=days, seconds=seconds) // datetime.timedelta(microseconds=1)
@@ -536,9 +536,9 @@ def _extreme(kind: type[Least] | type[Greatest], values: tuple[object, ...]) -> 
 
 
 def _arithmetic(sign: Sign, left: Value, right: Value) -> Term:
-    if isinstance(left, Span) and sign is Sign.PLUS:
+    if isinstance(left, Duration) and sign is Sign.PLUS:
         left, right = right, left
-    if isinstance(right, Span) and sign in (Sign.PLUS, Sign.MINUS):
+    if isinstance(right, Duration) and sign in (Sign.PLUS, Sign.MINUS):
         length = right.value if sign is Sign.PLUS else -right.value
         return Term(Shifted(part=left, months=0, microseconds=length))
     if sign in (Sign.PLUS, Sign.TIMES) and form(right) < form(left):

@@ -42,7 +42,7 @@ from sfumato.engines.expressions.grammar import (
     ValueMissing,
     ValueOneOf,
 )
-from sfumato.engines.expressions.literals import DAY, Date, Literal, Number, Span, Text, Time, Truth, Whole
+from sfumato.engines.expressions.literals import DAY, Date, Duration, Literal, Number, Text, Time, Truth, Whole
 from sfumato.engines.expressions.types import Side, Type
 
 __all__ = ["constant", "length", "shown", "written"]
@@ -66,7 +66,7 @@ def constant(value: Literal) -> str:
             return shown(value.value)
         case Time():
             return value.value.replace("T", " ")
-        case Span():
+        case Duration():
             return length(value.value)
     return str(value.value)
 
@@ -105,7 +105,7 @@ def written(node: Value | Expression) -> str:
     match node:
         case Named():
             return node.column
-        case Text() | Whole() | Number() | Truth() | Date() | Time() | Span():
+        case Text() | Whole() | Number() | Truth() | Date() | Time() | Duration():
             return constant(node)
         case Arithmetic():
             return f"{_closed(node.left)} {node.sign.value} {_closed(node.right)}"
