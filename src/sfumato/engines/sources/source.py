@@ -148,8 +148,8 @@ class Source:
         """
         if self.engine != "DuckDB" and any(zone != "UTC" for zone in self._zones.values()):
             raise Unsupported(
-                f"on {self.engine} times with a zone are read by the clock of UTC only; nothing was read and nothing was "
-                "spent. Declare the zone 'UTC', or store the times without a zone."
+                f"on {self.engine} times with a zone are read by the clock of UTC only; nothing was read and nothing "
+                "was spent. Declare the zone 'UTC', or store the times without a zone."
             )
         types = settled(held, self._declared, self._origin.label, self._zones)
         if self._seen is None:
