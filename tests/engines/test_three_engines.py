@@ -228,7 +228,12 @@ def test_times_with_a_zone_are_read_by_one_clock(place: Place) -> None:
     moments += [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 30), datetime(1969, 12, 31, 23)]
     zoned = [None if at is None else at.replace(tzinfo=UTC) for at in moments]
     frame = pa.table({"place": range(len(zoned)), "at": pa.array(zoned, pa.timestamp("us", "UTC"))})
-    with place(frame, "zoned", {"at": "Europe/Berlin"}).opened() as table:
+    source = place(frame, "zoned", {"at": "Europe/Berlin"})
+    if source.engine != "DuckDB":
+        with pytest.raises(Unsupported, match="by the clock of UTC only"):
+            source.columns()
+        return
+    with source.opened() as table:
         found = brought_out(table.select("place", at=value(col("at"), table), hour=value(col("at").hour(), table)))
     rows = dict(zip(found["place"], zip(found["at"], found["hour"], strict=True), strict=True))
     hours = [1, 2, 1, None, 1, None, 1]  # after the end of the year 9999 there is no time

@@ -124,7 +124,7 @@ def seconds(part: Operand, dialect: Dialect) -> Operand:
 
 
 def shifted(part: Operand, months: int, length: int, dialect: Dialect) -> Operand:
-    """A date, time or length of time, so much later."""
+    """A date, time or length of time, moved."""
     if part.type is Type.SPAN:
         return _length(part.value + whole(length), [part])
     moved = as_time(part, dialect) if not months else _months_later(part, months, dialect)

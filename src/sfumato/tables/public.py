@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any  # values of the type that their column sa
 
 from sfumato.core.query import Dataset
 from sfumato.core.suggestion import did_you_mean
+from sfumato.engines.dialect import PublicValue
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import check_no_log
 from sfumato.errors import InvalidInput, Unsupported
@@ -134,7 +135,7 @@ def _arrow(data: object) -> "pa.Table":
         ) from None
 
 
-def _column(name: str, column: "pa.ChunkedArray") -> tuple[Type, tuple[Any, ...]]:
+def _column(name: str, column: "pa.ChunkedArray") -> tuple[Type, tuple[PublicValue, ...]]:
     """The type and the values of a column; decimals as the nearest doubles."""
     values = column.to_pylist()
     if any(isinstance(value, Decimal) for value in values):

@@ -231,7 +231,7 @@ def _type(node: Value, columns: Mapping[str, Type]) -> Type:
 
 
 def _arithmetic(node: Arithmetic, columns: Mapping[str, Type]) -> Type:
-    """Numbers with numbers; of dates and times the difference, and a date this many days later."""
+    """Numbers with numbers; of dates and times the difference, and a date some days later."""
     both = (node.left, node.right)
     left, right = (_type(part, columns) for part in both)
     match node.sign, left, right:

@@ -311,7 +311,7 @@ class Term:
         return Term(Seconds(part=self.node))
 
     def shift(self, *, months: int = 0, days: int = 0, seconds: int = 0) -> "Term":
-        """The time so much later; where a month is too short, its last day is taken."""
+        """A later time; where a month is too short, its last day is taken."""
         if any(isinstance(each, bool) or not isinstance(each, int) for each in (months, days, seconds)):
             raise InvalidInput("a time is moved by whole numbers of months, days and seconds; nothing was done.")
         length = datetime.timedelta(days=days, seconds=seconds) // datetime.timedelta(microseconds=1)

@@ -151,6 +151,11 @@ class Source:
 
         ``before`` is the state before they were looked at: whatever changed meanwhile is noticed.
         """
+        if self.engine != "DuckDB" and any(zone != "UTC" for zone in self._zones.values()):
+            raise Unsupported(
+                f"on {self.engine} times with a zone are read by the clock of UTC only; nothing was read and nothing "
+                "was spent. Declare the zone 'UTC', or store the times without a zone."
+            )
         types = settled(held, self._declared, self._origin.label, self._zones)
         if self._seen is None:
             self._seen = before, types

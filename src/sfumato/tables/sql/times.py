@@ -45,7 +45,7 @@ class Interval:
         return Interval(months=-self.months, seconds=-self.seconds)
 
     def from_(self, value: Term) -> Term:
-        """A time so much later."""
+        """The time at the end of the interval."""
         return value.shift(months=self.months, seconds=self.seconds)
 
     @property
