@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sfumato.core.query import Dataset
 from sfumato.core.statement import Statement
 from sfumato.engines.expressions import Value
-from sfumato.engines.expressions.literals import Date
+from sfumato.engines.expressions.literals import Date, Time
 from sfumato.errors import SfumatoError
 from sfumato.graphs.block_models import canonical
 from sfumato.graphs.queries.blocks import BlockEdges, cells_of
@@ -236,6 +236,7 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     ),
     **streams.RARE,
     **learning.RARE,
+    "literal.time": st.datetimes().map(lambda moment: Time(moment.isoformat())),
     "literal.date": st.dates().map(lambda day: Date(day.isoformat())),
     "mechanism.matrix": st.builds(
         lambda size, bits, noise: Matrix.square_root(size, bits=bits).measure(sigma_squared=noise).declaration,

@@ -106,7 +106,7 @@ def test_rows_are_protected_where_that_is_said_and_what_it_means(run, folder):
 
 
 def test_the_public_number_serves_under_replace(run, folder):
-    text = "SELECT AVG(age) AS age FROM visits"
+    text = "SELECT AVG(COALESCE(age, 40)) AS age FROM visits"
     outcome = run(
         *ask(folder, text, "--epsilon", "1000", "--unit-relation", "replace", "--json", "--save", folder / "c.json")
     )

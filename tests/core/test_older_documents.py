@@ -57,6 +57,7 @@ STATEMENT_1 = {
 }
 STATEMENT_2 = STATEMENT_1 | {"version": 2, "found": []}
 JOIN_1 = {"kind": "join", "version": 1, "dataset": DATASET_1, "on": [["hospital", "code"]], "public": True}
+JOIN_2 = JOIN_1 | {"version": 2, "content": None}
 VOTES_1 = {
     "kind": "query.teacher_votes",
     "version": 1,
@@ -76,7 +77,7 @@ CURVE_1 = {
     "epochs": 5,
     "number": 100,
 }
-OLDER: list[dict[str, Any]] = [KEYS_1, COUNT_1, ACCOUNT_1, STATEMENT_1, STATEMENT_2, JOIN_1]
+OLDER: list[dict[str, Any]] = [KEYS_1, COUNT_1, ACCOUNT_1, STATEMENT_1, STATEMENT_2, JOIN_1, JOIN_2]
 OLDER += [VOTES_1, CONFIDENT_1, CURVE_1]
 older = pytest.mark.parametrize("body", OLDER, ids=lambda body: f"{body['kind']} {body['version']}")
 
@@ -116,7 +117,8 @@ def test_an_older_document_may_not_lack_what_it_had_then(body: dict[str, Any]) -
 
 @older
 def test_a_document_of_today_may_not_lack_the_new_fields(body: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match=r"^document\.(value|joins|found|derived|method|content) is missing"):
+    new = "value|joins|found|derived|method|content|unmatched"
+    with pytest.raises(InvalidInput, match=rf"^document\.({new}) is missing"):
         DECLARATIONS.decode(body | {"version": CLASSES[body["kind"]].VERSION})
 
 

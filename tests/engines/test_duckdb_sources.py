@@ -33,10 +33,10 @@ TYPES = {
     "w": Type.NUMBER,
     "b": Type.TRUTH,
     "d": Type.DATE,
-    "moment": Type.DATE,
+    "moment": Type.TIME,
     "u": Type.TEXT,
-    "cost": Type.OTHER,
-    "big": Type.OTHER,
+    "cost": Type.NUMBER,
+    "big": Type.NUMBER,
     "words": Type.TEXT,
     "parts": Type.OTHER,
 }

@@ -79,14 +79,14 @@ def test_a_table_of_postgresql(clinic: str) -> None:
         "w": Type.NUMBER,
         "b": Type.TRUTH,
         "d": Type.DATE,
-        "at": Type.DATE,
+        "at": Type.TIME,
         "zoned": Type.OTHER,
         "u": Type.TEXT,
-        "cost": Type.OTHER,
+        "cost": Type.NUMBER,
         "words": Type.TEXT,
         "j": Type.OTHER,
     }
-    asked = {"id": Type.TEXT, "short": Type.TEXT, "age": Type.WHOLE, "w": Type.NUMBER, "at": Type.DATE, "u": Type.TEXT}
+    asked = {"id": Type.TEXT, "short": Type.TEXT, "age": Type.WHOLE, "w": Type.NUMBER, "at": Type.TIME, "u": Type.TEXT}
     few = Source(sources.postgres(clinic, table=VISITS), {**asked, "cost": Type.NUMBER, "words": Type.TEXT})
     with few.opened() as table:
         found = table.filter(table.id == "p").to_pyarrow().to_pylist()

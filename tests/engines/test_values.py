@@ -39,6 +39,7 @@ THIRD = [  # for Spark, which plans each expression for a fifth of a second
     *CORPUS[2::3],
     col("text").concat("-", col("word")),
     col("moment") - col("later") > timedelta(days=2),
+    col("text").substring(2, 3),
 ]
 ENGINES = ["DuckDB", "PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)]
 DEEP = 7  # of what is at the limits, the first are nested deeply; others are only large

@@ -139,7 +139,7 @@ def test_a_release_with_a_delta_gets_guesses_and_a_sentence_about_delta() -> Non
         assert "1/10,000,000" in chinese
         assert not re.search("belief that|判断可由|升至", english + chinese)
     margin = release.statement.law.margin(Fraction(19, 20))
-    assert f"±{margin} of the exact figure" in release.explain("en")
+    assert f"±{margin} of the figure of these data" in release.explain("en")
     assert "used ε = 1, δ = 1/10,000,000 out of ε = 4, δ = 1/5,000,000" in release.explain("en")
 
 

@@ -242,7 +242,7 @@ def test_the_picture_says_its_margin() -> None:
     each, joint = said.law.margin(0.95), said.law.margin(0.95, numbers=3)
     held = "the count of these data under the limit"
     expected = f"95 times in 100 within ±{each} of {held}, all 3 at once within ±{joint} · ε = 1/2"
-    assert expected in texts(plots.intervals(grouped(3, "en")))
+    assert any(text.startswith(expected) for text in texts(plots.intervals(grouped(3, "en"))))
 
 
 def test_many_numbers_stand_in_columns_and_can_be_sorted() -> None:

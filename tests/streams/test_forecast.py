@@ -31,11 +31,13 @@ def test_the_weights_of_a_forecast_add_up_to_one_and_fall_off() -> None:
 
 @pytest.mark.alpha(1e-9)
 def test_a_series_that_comes_again_is_forecast_with_its_shape() -> None:
+    """Many seasons are better than the last one where nothing changes but the noise. By noise about one forecast in 30
+    says otherwise: of ten, all with chance 2e-15."""
     made = season_after_season(0.0, SEASONS + 2)
-    told = forecast(released(made[: SEASONS * SEASON], epsilon=8), steps=9, season=SEASON)
-    assert told.labels["step"] == tuple(range(55, 64))
-    assert inside(made[54:63], told.interval(confidence=1 - 1e-9)).all()
-    assert told.weight < 0.5  # many seasons are better than the last one where nothing changes but the noise
+    told = [forecast(released(made[: SEASONS * SEASON], epsilon=8), steps=9, season=SEASON) for _ in range(10)]
+    assert told[0].labels["step"] == tuple(range(55, 64))
+    assert inside(made[54:63], told[0].interval(confidence=1 - 1e-10)).all()
+    assert min(each.weight for each in told) < 0.5
 
 
 @pytest.mark.long

@@ -70,11 +70,16 @@ class AnswerColumn:
         return self.chosen and self.rank is None
 
     @property
+    def computed(self) -> bool:
+        """Whether a view made it of other columns."""
+        return getattr(self.figure, "origin", self.name) is None
+
+    @property
     def counts(self) -> bool:
         """Whether it counts rows or persons."""
         if self.chosen:
             return False
-        return self.figure is None if self.measured is None else self.measured.counts
+        return not self.computed if self.measured is None else self.measured.counts
 
     @cached_property
     def whole(self) -> bool:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from typing import cast
 
@@ -17,7 +18,7 @@ from sfumato.governance.digest import digest_of
 from sfumato.governance.plans import Margin, PlannedRelease
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.schema import Schema
+from sfumato.tables.schema import ColumnFacts, Schema
 from sfumato.vault import Vault
 
 __all__ = ["ANY_PERIOD", "SqlQuestion", "is_asked"]
@@ -130,11 +131,23 @@ def is_asked(query: Query, text: str | None) -> bool:
 
 
 def _facts(schema: Schema) -> str:
-    """A digest of the schema; one that is not derived has the digest that it had before there was such a word."""
-    body = cast(dict[str, Json], encode(schema))
+    """A digest of the schema; what it does not say leaves the digest as it was before there was such a word."""
+    plain = replace(schema, columns=tuple(replace(column, bounds=None) for column in schema.columns))
+    body = cast(dict[str, Json], encode(plain))
+    body["columns"] = [_column_facts(column) for column in schema.columns]
     if not schema.derived:
         del body["derived"]
+    if not schema.cells.said:
+        del body["cells"]
     return hashlib.sha256(canonical(body).encode()).hexdigest()[:32]
+
+
+def _column_facts(column: ColumnFacts) -> dict[str, Json]:
+    """A column without the words that it does not use; a period by its days."""
+    body = cast(dict[str, Json], encode(replace(column, bounds=None)))
+    ends = column.bounds or ()
+    body["bounds"] = [end.isoformat() if isinstance(end, date) else encode(end) for end in ends] or None
+    return {name: said for name, said in body.items() if name not in ("zone", "cells") or said is not None}
 
 
 def _digest(query: Count | Aggregate) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from typing import ClassVar
 
 from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.expressions import Type
@@ -39,6 +40,8 @@ class CellFormat:
     'DD.MM.YYYY'
     """
 
+    KIND: ClassVar[str] = "cells"
+    VERSION: ClassVar[int] = 1
     decimal: str | None = None
     thousands: str | None = None
     date: str | None = None

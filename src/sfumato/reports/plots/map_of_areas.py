@@ -177,7 +177,7 @@ def _frame(areas: Sequence[Area]) -> tuple[int, int, ChartRow]:
 
 
 def _measure(release: Release, column: AnswerColumn, language: str) -> str:
-    if column.measured is None and column.figure is not None:
+    if column.computed:
         return clean(column.name)
     if column.measured is None:
         return message(language, "map.count")

@@ -207,7 +207,7 @@ class _Look:
 
 def _axis(release: Release, column: AnswerColumn, language: str, *, alone: bool) -> str:
     if column.measured is None:
-        return message(language, "plot.axis") if column.figure is None else clean(column.name)
+        return message(language, "plot.axis") if not column.computed else clean(column.name)
     measure = clean(render(column.measured.words, language))
     return message(language, "plot.axis_column", measure=measure) if alone else measure
 
