@@ -107,7 +107,8 @@ def test_what_was_not_there_yet_is_what_it_always_meant() -> None:
 @older
 def test_an_older_document_may_not_lack_what_it_had_then(body: dict[str, Any]) -> None:
     # What had a default by then.
-    always = {"query.count": {"where", "by"}, "statement": {"found"}, "query.confident_votes": {"share"}}
+    always = {"query.count": {"where", "by"}, "statement": {"found"}, "join": {"content"}}
+    always |= {"query.confident_votes": {"share"}}
     optional = always.get(body["kind"], set())
     for name in set(body) - {"kind", "version"} - optional:
         less = {key: value for key, value in body.items() if key != name}

@@ -335,7 +335,7 @@ def test_a_file_that_is_called_like_a_pattern_is_refused(tmp_path: Path) -> None
         pq.write_table(FIVE, folder / name)
         with pytest.raises(InvalidInput, match="sign of patterns"):
             Source(folder).columns()
-        with pytest.raises(InvalidInput, match="sign of patterns|under two names"):
+        with pytest.raises(InvalidInput, match=r"sign of patterns|under two names"):
             Source([folder / "a.parquet", folder / name]).columns()
 
 

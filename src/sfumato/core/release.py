@@ -378,7 +378,8 @@ def viewed(release: Release, view: View | None) -> Release:
 
 def whole(release: Release) -> Release:
     """All that was released, without the view that shows some of it."""
-    return release if release.view is None else replace(release, presenter=release._presenter, view=None)
+    found = only_release(release)
+    return found if found.view is None else replace(found, presenter=found._presenter, view=None)
 
 
 def delivered_again(release: Release) -> Release:
