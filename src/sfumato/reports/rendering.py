@@ -14,7 +14,7 @@ def render(template: str, **facts: object) -> str:
     Guarantee: text is escaped, and only :class:`~markupsafe.Markup` is not. Assumes: whoever makes a ``Markup`` holds
     no text from outside in it that is not escaped: only drawings, whose labels are XML text, and the page's own style.
 
-    >>> render("snippet.html", table=None, line="a < b")
+    >>> render("snippet.html", table=None, line="a < b", covers="")
     '<div><p>a &lt; b</p></div>'
     """
     return _environment().get_template(template).render(**facts)

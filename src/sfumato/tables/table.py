@@ -525,7 +525,7 @@ class Table:
 
         >>> from sfumato.demo.clinic import visits
         >>> visits().group_by("hospital").top(1).release(epsilon=1).to_arrow().column_names
-        ['place', 'hospital']
+        ['place', 'hospital', 'limit']
         """
         query = TopGroups(dataset=self.dataset, by=self.by, choices=choices, where=self.predicate, joins=self.joins)
         return self._question(query)
