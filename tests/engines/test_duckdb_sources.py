@@ -1,7 +1,7 @@
 """Tables of DuckDB: the rows as they are, compared bytewise, in one state; nothing is left behind."""
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 import duckdb
@@ -77,8 +77,10 @@ def test_a_table_of_duckdb(database: Path, connection: duckdb.DuckDBPyConnection
         "w": 0.5,
         "b": True,
         "d": date(2026, 1, 31),
-        "moment": date(2026, 1, 31),
+        "moment": datetime(2026, 1, 31, 23, 59, 59),
         "u": "00010203-0405-0607-0809-0a0b0c0d0e0f",
+        "cost": 1.25,
+        "big": 1.0,
         "words": "x",
     }
     assert persons(source) == 2

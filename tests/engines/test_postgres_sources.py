@@ -86,7 +86,7 @@ def test_a_table_of_postgresql(clinic: str) -> None:
         "words": Type.TEXT,
         "j": Type.OTHER,
     }
-    asked = {"id": Type.TEXT, "short": Type.TEXT, "age": Type.WHOLE, "w": Type.NUMBER, "at": Type.TIME, "u": Type.TEXT}
+    asked = {"id": Type.TEXT, "short": Type.TEXT, "age": Type.WHOLE, "w": Type.NUMBER, "at": Type.DATE, "u": Type.TEXT}
     few = Source(sources.postgres(clinic, table=VISITS), {**asked, "cost": Type.NUMBER, "words": Type.TEXT})
     with few.opened() as table:
         found = table.filter(table.id == "p").to_pyarrow().to_pylist()
