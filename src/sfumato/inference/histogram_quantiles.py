@@ -73,8 +73,8 @@ class HistogramQuantile(Derived):
         ups = self._up_to(cells)
         margins = [known[up.shape] if up.shape in known else known.setdefault(up.shape, up.margin(sure)) for up in ups]
         low = next((z for z, up, margin in zip(self.numbers, ups, margins, strict=True) if up.value >= -margin), value)
-        # What lies below a value is what lies up to the one before it; nothing lies below the first. Of the true quantile
-        # it is less than the share of all rows: seen a margin or more above that, the noise is more than the margin.
+        # What lies below a value is what lies up to the one before it; nothing lies below the first. Of the true
+        # quantile it is less than the share of all rows: seen a margin above that, the noise is more than the margin.
         below = zip(self.numbers[1:], ups, margins, strict=False)
         high = max((z for z, up, margin in below if up.value < margin), default=self.numbers[0])
         return min(low, value), max(high, value)
