@@ -130,9 +130,9 @@ def _training() -> Iterator[tuple[str, Job]]:
     labels = (values[:, 0] > 0).astype(int)
 
     def fit() -> object:
-        vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=10, delta=1e-3), name="fit")
+        vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=10, delta=1e-6), name="fit")
         # the public count by its older name: the revision before may know no other
-        model = DPClassifier(vault=vault, epsilon=1, delta=1e-5, bounds=(-4, 4), classes=[0, 1], number=2000, epochs=2)
+        model = DPClassifier(vault=vault, epsilon=1, delta=1e-7, bounds=(-4, 4), classes=[0, 1], number=2000, epochs=2)
         return model.fit(values, labels)
 
     yield "DPClassifier.fit, 2,000 records, 2 epochs", fit
