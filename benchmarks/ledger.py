@@ -290,7 +290,8 @@ def _fill(ledger: Ledger, size: int, answer: str) -> None:
     done = ledger.head().head.number
     while done < size:
         at = written(datetime.now(UTC))
-        with ledger.record.store.writing() as transaction:
+        with ledger.record.writing() as writing:
+            transaction = writing.transaction
             for _ in range(min(AT_ONCE, size - done + 1) // 2):
                 balance = transaction.balance(account_line(ACCOUNT))
                 assert balance is not None
@@ -314,11 +315,9 @@ def _fill(ledger: Ledger, size: int, answer: str) -> None:
                     queued=False,
                     expires=None,
                 )
-                charge = transaction.append(entry).number
-                transaction.append(Committed(at=at, charge=charge, question=f"question {charge}", certificate=answer))
+                charge = writing.append(entry).head.number
+                writing.append(Committed(at=at, charge=charge, question=f"question {charge}", certificate=answer))
             done = transaction.end().number
-            head = ledger.record.head(transaction)
-        ledger.record.anchor.advance(head, durable=True)
 
 
 def _child(job: str, home: Home) -> dict[str, float]:

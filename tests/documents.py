@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from sfumato.core.documents import UNWRITTEN
 from sfumato.core.query import Dataset
 from sfumato.core.statement import Statement
 from sfumato.engines.expressions import Value
@@ -253,7 +254,7 @@ def built(cls: type, depth: int = 2) -> st.SearchStrategy[Any]:
     if cls.KIND in RARE:
         return RARE[cls.KIND]
     hints = typing.get_type_hints(cls)
-    names = [field.name for field in dataclasses.fields(cls)]
+    names = [field.name for field in dataclasses.fields(cls) if UNWRITTEN not in field.metadata]
 
     @st.composite
     def make(draw: st.DrawFn) -> Any:

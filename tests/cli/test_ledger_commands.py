@@ -15,6 +15,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import describe, user, weight
 from sfumato.errors import InvalidInput
 from sfumato.governance import settings
+from sfumato.governance.anchor import SignedHead
 from sfumato.governance.entries import Row
 from tests.cli.institution import done, refused
 
@@ -127,7 +128,7 @@ def test_a_restored_backup_is_refused_verified_as_short_and_recovered_by_a_decis
     assert "--charge-epsilon" in refused(run, "ledger", "recover", "--reason", "x", "--charge-delta", "0.1")
     decided = ("ledger", "recover", "--reason", "the disk failed", "--charge-epsilon", "1/2", "--json")
     told = json.loads(done(run, *decided))
-    assert told == {"entry": 7, "lost": 1, "charged": {"epsilon": "1/2", "delta": "0"}}
+    assert told == {"entry": 7, "lost": 1, "charged": {"epsilon": "1/2", "delta": "0"}, "whole": False}
     spent = json.loads(done(run, "budget", "show", "--json"))["accounts"][0]["spent"]
     assert spent == {"epsilon": "1/2", "delta": "0"}
     assert "7 entries" in done(run, "ledger", "verify")
@@ -144,7 +145,9 @@ def test_the_export_is_the_record_and_its_digests_follow(run, here):
     ledger = settings.opened(here)
     for row, line in zip(rows, lines, strict=True):
         body = line.partition('"entry":')[2][:-1]
-        assert Row(row["number"], row["entry"]["kind"], body, row["previous"], row["digest"]).expected == row["digest"]
+        texts = (row["previous"], row["digest"], row["nonce"])
+        assert Row(row["number"], row["entry"]["kind"], body, *texts).expected == row["digest"]
+        assert SignedHead.read(row["head"]).holds((here / "ledger.key.pub").read_text("utf-8").strip())
     assert rows[-1]["digest"] == ledger.head().head.digest
     ledger.close()
 
@@ -278,15 +281,24 @@ def test_where_a_board_sits_its_quorum_agrees_to_a_recovery(run, seated):
     done(run, "ledger", "verify")
 
 
-def test_a_lost_anchor_is_refused_until_somebody_says_what_to_charge(run, here):
+def test_the_clock_is_confirmed_on_record(run, here):
+    said = done(run, "ledger", "clock", "--reason", "closed over the summer")
+    assert said.startswith("the clock is confirmed: 20")
+    last = json.loads(done(run, "ledger", "export").splitlines()[-1])["entry"]
+    assert (last["kind"], last["reason"]) == ("ledger.clock", "closed over the summer")
+    assert "at" in json.loads(done(run, "ledger", "clock", "--reason", "again", "--json"))
+
+
+def test_a_lost_anchor_is_refused_and_a_recovery_leaves_nothing(run, here):
     (here / "ledger.anchor").unlink()
     assert "the anchor" in refused(run, "budget", "show")
     outcome = run("ledger", "verify")
     assert outcome.exit_code == Exit.FOUND_WRONG
     assert "is missing" in outcome.stdout
-    assert "nobody knows what the lost entries charged" in refused(run, "ledger", "recover", "--reason", "x")
-    done(run, "ledger", "recover", "--reason", "x", "--charge-epsilon", 1)
-    assert json.loads(done(run, "budget", "show", "--json"))["accounts"][0]["spent"]["epsilon"] == "1"
+    said = done(run, "ledger", "recover", "--reason", "x", "--charge-epsilon", 1)
+    assert "nothing is left under any cap" in said
+    shown = json.loads(done(run, "budget", "show", "--json"))["accounts"][0]
+    assert shown["spent"]["epsilon"] == shown["cap"]["epsilon"]
 
 
 @pytest.mark.long

@@ -30,7 +30,7 @@ ROWS = pa.table({"patient_id": [1, 2, 3]})
 def account(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AccountLedger]:
     """An account with ε = 1, in every kind of ledger in turn."""
     if request.param == "memory":
-        yield MemoryLedger(account=ACCOUNT, budget=CAP)
+        yield MemoryLedger(account=ACCOUNT, budget=CAP, unit=PATIENT)
         return
     server = None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     home = sqlite_home(tmp_path) if server is None else postgres_home(tmp_path, server)
@@ -177,4 +177,4 @@ def test_who_asks_the_same_question_waits(account: AccountLedger) -> None:
 
 def test_a_ledger_tells_which_one_it_is(account: AccountLedger) -> None:
     assert account.home == account.home
-    assert account.home != MemoryLedger(account=ACCOUNT, budget=CAP).home
+    assert account.home != MemoryLedger(account=ACCOUNT, budget=CAP, unit=PATIENT).home

@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - the statements of a test, on tables of its own
 
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -20,7 +21,7 @@ from sfumato.governance.ledger import Ledger
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
 
 HALF = Budget(epsilon="1/2")
-TABLES = ("record", "head", "balance", "edition", "charge", "answer")
+TABLES = ("record", "head", "balance", "edition", "charge", "answer", "node")
 
 
 def charged(ledger: Ledger, times: int = 1, cost: Budget = HALF) -> None:
@@ -180,14 +181,21 @@ def test_recovery_may_go_beyond_a_cap_and_then_nothing_is_left(home: Home) -> No
     assert recovered.verify() == ()
 
 
-def test_where_the_anchor_is_lost_the_board_says_what_to_charge(home: Home) -> None:
-    charged(furnished(home))
+@pytest.mark.parametrize("said", [Budget.none(), None])
+def test_where_the_anchor_is_lost_everything_left_is_charged(home: Home, said: Budget | None) -> None:
+    """Else whoever restores a backup and deletes the anchor has the whole cap again."""
+    ledger = furnished(home, project=HALF)
+    backup = Backup(home)
+    charged(ledger)
+    backup.restore()
     home.anchor.unlink()
     given: dict[str, Any] = {"key": home.key, "anchor": home.anchor, "reason": "the anchor's disk is gone"}
-    with pytest.raises(NotDeclared, match="charge=Budget"):
-        Ledger.recover(home.url, **given)
-    recovered = Ledger.recover(home.url, **given, charge=Budget(epsilon=3))
-    assert recovered.balance("hospital").epsilon_spent == Fraction(7, 2)
+    recovered = Ledger.recover(home.url, **given, charge=said)
+    assert {balance.left for balance in recovered.balances()} == {Budget.none()}
+    with pytest.raises(BudgetExceeded):
+        charged(recovered, cost=Budget(epsilon="1/100"))
+    recovered.open_account("hospital/library", unit=PATIENT, cap=HALF, reason="it may have been open before")
+    assert recovered.balance("hospital/library").left == Budget.none()
     assert home.open().verify() == ()
 
 
@@ -284,3 +292,64 @@ def test_a_ledger_that_is_refused_gives_its_connections_back(tmp_path: Path) -> 
         Ledger.recover(place, key=key, anchor=tmp_path / "anchor", reason="nothing was lost")
     assert held.value is not None
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("ledger")) == ["ledger.db"]
+
+
+def copies(tmp_path: Path) -> tuple[Home, Home]:
+    """Two copies of a database on one anchor."""
+    home = sqlite_home(tmp_path)
+    furnished(home).close()
+    with sqlite3.connect(home.url) as source, sqlite3.connect(tmp_path / "copy.db") as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    return home, Home(url=str(tmp_path / "copy.db"), folder=home.folder)
+
+
+def test_two_copies_on_one_anchor_never_make_the_same_head(tmp_path: Path) -> None:
+    """The same request in the same second: without something random both would be delivered for one charge."""
+    ours, theirs = (home.account() for home in copies(tmp_path))
+    with theirs.ledger.record.store.writing() as held:  # their charge is made before ours is anchored
+        head = theirs.ledger.record.anchored().head
+        held.believe(head.ledger, head.state)
+        ours.reserve(HALF, datasets=[VISITS])
+        number = ours.ledger.head().head.number
+        with ours.ledger.record.reading() as transaction:
+            found = transaction.row(number)
+        assert found is not None
+        other = held.append(found.entry, theirs.ledger.record.signed)
+    assert other.head.number == number
+    with pytest.raises(LedgerError, match="two copies of this ledger are in use"):
+        theirs.ledger.record.advance(other, durable=True)
+
+
+def test_a_charge_that_is_not_below_what_is_anchored_is_not_delivered(tmp_path: Path) -> None:
+    """The other copy was faster by several entries: the newest anchored one must follow one's own."""
+    ours, theirs = (home.account() for home in copies(tmp_path))
+    with theirs.ledger.record.store.writing() as held:
+        head = theirs.ledger.record.anchored().head
+        held.believe(head.ledger, head.state)
+        charged(ours.ledger, times=2)
+        with ours.ledger.record.reading() as transaction:
+            found = transaction.row(head.number + 1)
+        assert found is not None
+        other = held.append(found.entry, theirs.ledger.record.signed)
+    with pytest.raises(LedgerError, match="which does not follow entry 7 here: two copies"):
+        theirs.ledger.record.advance(other, durable=True)
+    with ours.ledger.record.reading() as transaction:
+        row = transaction.row(head.number + 1)
+    assert row is not None
+    # One's own, with what came after it in the same record: that is delivered.
+    ours.ledger.record.advance(SignedHead.read(row.head), durable=True)
+
+
+def test_an_anchor_that_somebody_holds_is_not_waited_for_without_end(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = furnished(home)
+    assert home.anchor.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr("sfumato.governance.anchor.PATIENCE", 0.1)
+    with home.anchor.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(LedgerError, match=r"locked by another process for 0.1 seconds.*chmod 600"):
+            charged(ledger)
+    charged(ledger)

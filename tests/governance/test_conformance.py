@@ -1,5 +1,6 @@
 """What a ledger promises, on both stores."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor
@@ -13,8 +14,9 @@ from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import family, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
+from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.ledger_state import MemoryLedgerState, replay
+from sfumato.governance.ledger_state import MemoryLedgerState, end_of, replay
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished
 
 THIRD = Budget(epsilon="1/3")
@@ -40,7 +42,9 @@ def books_of(ledger: Ledger) -> tuple[MemoryLedgerState, MemoryLedgerState]:
             answers=dict(transaction.answers()),
             head=transaction.totals(),
         )
-        return kept, replay(transaction.rows())
+        replayed = replay(transaction.rows())
+    replayed.head = replace(end_of(replayed), state=map_of(replayed).root())
+    return kept, replayed
 
 
 def spent(ledger: Ledger) -> dict[str, Fraction]:

@@ -396,6 +396,7 @@ def test_a_ledger_whose_entries_stated_one_rho_opens_and_goes_on(tmp_path: Path)
     (waiting,) = (charge for charge in kept.charges.values() if charge.queued and charge.state is State.RESERVED)
     losses = (("account hospital/research", Fraction(1, 1554)), ("population patients", Fraction(1, 1554)))
     assert waiting.losses == losses
+    ledger.confirm_clock("it lay in a drawer")
     account = ledger.account("hospital/research", unit=PATIENT)
     account.reserve(EVENTS[0][0], datasets=[VISITS], event=EVENTS[0][1])
     assert ledger.expire() == (waiting.number,)  # queued and never started: it is given back

@@ -418,7 +418,7 @@ def test_recovery_needs_a_quorum_of_the_board(home: Home) -> None:
             Ledger.recover(home.url, **where, approvals=given)  # type: ignore[arg-type]
         assert not home.anchor.exists()
     back = Ledger.recover(home.url, **where, approvals=dict(keys))  # type: ignore[arg-type]
-    assert back.balance(ACCOUNT).spent == TENTH + TENTH
+    assert back.balance(ACCOUNT).left == Budget.none()  # nobody knows what the lost entries charged
     same_books(back)
 
 
@@ -597,8 +597,8 @@ def test_a_filter_that_admits_more_than_its_cap_is_found(home: Home) -> None:
     entry = AccountOpened(
         at=ledger.head().head.at, path="x", unit=PATIENT, cap=cap, rho=Fraction(100), reason="a trick"
     )
-    with pytest.raises(LedgerError, match="admits more than its cap"), ledger.record.store.writing() as transaction:
-        transaction.append(entry)
+    with pytest.raises(LedgerError, match="admits more than its cap"), ledger.record.writing() as writing:
+        writing.append(entry)
 
 
 def test_a_filter_is_used_up_by_a_correction_that_says_nothing_of_its_loss(home: Home) -> None:

@@ -205,7 +205,7 @@ def forged(ledger: Ledger, *entries: object, drop: int = 0) -> list[Row]:
 
 
 def findings(rows: list[Row], *heads: SignedHead) -> str:
-    return " | ".join(str(finding) for finding in check_record(rows, heads=heads))
+    return " | ".join(str(finding) for finding in check_record(rows, heads=heads, unsigned=True))
 
 
 def test_a_charge_without_its_lines_or_its_approval_is_found(home: Home) -> None:
@@ -223,12 +223,11 @@ def test_a_charge_without_its_lines_or_its_approval_is_found(home: Home) -> None
 
 def test_a_board_that_was_hidden_while_somebody_charged_is_found(home: Home) -> None:
     """No key is needed for this, only the database: the head's column says that nothing was ever decided."""
-    governed(home)
-    home.execute("UPDATE head SET governed = 0")
-    fooled = home.open().account(ACCOUNT, unit=PATIENT)
-    fooled.reserve(TENTH, datasets=[VISITS])
-    home.execute("UPDATE head SET governed = (SELECT max(number) FROM record WHERE kind = 'ledger.terms')")
-    assert any("states no purpose" in finding.problem for finding in home.open().verify())
+    ledger = governed(home)
+    home.execute("UPDATE head SET decisions = ''")
+    for fooled in (lambda: home.open(), lambda: ledger.account(ACCOUNT, unit=PATIENT), lambda: charged(ledger)):
+        with pytest.raises(LedgerError, match="is not the signed end of the record"):
+            fooled()
 
 
 def test_entries_that_the_ledger_would_never_make_are_found(home: Home) -> None:
@@ -344,9 +343,10 @@ def test_an_anchor_that_cannot_be_read_is_recovered_from_and_kept(home: Home) ->
     with pytest.raises(LedgerError, match="no head that can be read"):
         charged(ledger)
     back = recovered(home, charge=TENTH)
-    assert back.balance(ACCOUNT).spent == TENTH + TENTH
+    assert back.balance(ACCOUNT).left == Budget.none()
     assert len(list(home.anchor.parent.glob("anchor.unreadable-*"))) == 1
-    charged(back)
+    with pytest.raises(BudgetExceeded):
+        charged(back)
     same_books(back)
 
 
@@ -354,6 +354,9 @@ def test_a_clock_that_ran_ahead_once_does_not_shut_the_ledger_for_good(home: Hom
     clock = Clock()
     ledger = furnished(home, clock=clock)
     clock.now = datetime(2099, 1, 1, tzinfo=UTC)
+    with pytest.raises(LedgerError, match=r"more than 7 days before.*sfumato ledger clock"):
+        charged(ledger)
+    ledger.confirm_clock("somebody who did not look")
     charged(ledger)
     clock.now = datetime(2026, 11, 16, tzinfo=UTC)
     with pytest.raises(LedgerError, match="decide to go on"):
@@ -363,6 +366,30 @@ def test_a_clock_that_ran_ahead_once_does_not_shut_the_ledger_for_good(home: Hom
     charged(back)
     assert back.balance(ACCOUNT).spent == TENTH + TENTH
     same_books(back)
+
+
+def test_a_silence_is_confirmed_once_and_then_every_one_that_is_no_longer(home: Home) -> None:
+    """As of a ledger that is charged once a month, without anybody there."""
+    clock = Clock()
+    ledger = furnished(home, clock=clock)
+    clock.now += timedelta(days=7)
+    charged(ledger)
+    clock.now += timedelta(days=31)
+    before = ledger.head()
+    for refused in (lambda: charged(ledger), lambda: ledger.expire()):
+        with pytest.raises(LedgerError, match="more than 7 days before"):
+            refused()
+    with pytest.raises(NotDeclared, match="say why"):
+        ledger.confirm_clock(" ")
+    assert ledger.head() == before
+    ledger.confirm_clock("once a month")
+    for _ in range(3):
+        charged(ledger)
+        clock.now += timedelta(days=31)
+    clock.now += timedelta(days=1)
+    with pytest.raises(LedgerError, match="more than 31 days before"):
+        charged(ledger)
+    same_books(ledger)
 
 
 @pytest.mark.claim("S1-27")

@@ -1,5 +1,7 @@
 """A disk that is full, a database that goes away, a store that is none: fail closed, with words."""
 
+# ruff: noqa: S608 - the statements of a test, on tables of its own
+
 import os
 import re
 import resource
@@ -11,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,8 +22,11 @@ import pytest
 import sqlalchemy as sa
 
 from sfumato.core.budget import Budget
+from sfumato.core.documents import canonical, encode
 from sfumato.core.ledger import Reservation
-from sfumato.errors import InvalidInput, LedgerError
+from sfumato.core.query import Dataset
+from sfumato.errors import InvalidInput, LedgerError, Refused
+from sfumato.governance.entries import DatasetClosed, Migrated, Row, Started
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.rows import commit, run
@@ -52,13 +58,14 @@ def small_disk(owner: str | None = None) -> Iterator[Path]:
 
 
 def filled(ledger: Ledger) -> Reservation:
-    """Charge and answer until nothing more fits on the disk; the charge that could not be answered."""
+    """Charge and answer until nothing more fits on the disk; a charge that was not answered."""
     account = ledger.account(ACCOUNT, unit=PATIENT)
+    waiting = account.reserve(Budget(epsilon="1/100"), datasets=[VISITS])
     for number in range(1000):
-        reservation = account.reserve(Budget(epsilon="1/100"), datasets=[VISITS])
-        before = ledger.head()
-        told = ""
+        before, told = ledger.head(), ""
         try:
+            reservation = account.reserve(Budget(epsilon="1/100"), datasets=[VISITS])
+            before = ledger.head()
             account.commit_text(reservation, f"question {number}", secrets.token_hex(40_000))
         except LedgerError as full:
             told = str(full)
@@ -67,8 +74,8 @@ def filled(ledger: Ledger) -> Reservation:
             assert re.search(r"; (nothing was changed|whether it was written is not known)", told)
             assert ledger.head() == before
             assert account.answer(f"question {number}") is None
-            assert {balance.epsilon_spent for balance in ledger.balances()} == {Fraction(number + 1, 100)}
-            return reservation
+            assert {balance.epsilon_spent for balance in ledger.balances()} == {before.head.epsilon}
+            return waiting
     raise AssertionError("the disk is not small")
 
 
@@ -230,6 +237,26 @@ def test_a_writer_that_waits_too_long_is_told_so(tmp_path: Path, monkeypatch: py
     assert account.spent == HALF
 
 
+def test_a_server_gives_up_a_writer_that_says_nothing(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All others wait for it: they go on once the server has ended it."""
+    monkeypatch.setattr("sfumato.governance.store.STALLED", 1)
+    home = postgres_home(tmp_path, postgres_url)
+    ledger = furnished(home)
+
+    def stalled() -> None:
+        with ledger.record.writing() as writing:
+            home.account().reserve(HALF, datasets=[VISITS])  # waits until the other is ended
+            writing.append(Started(at=writing.time(), charge=7))
+
+    with pytest.raises(LedgerError, match="cannot be used"):
+        stalled()
+    assert ledger.balance(ACCOUNT).spent == HALF
+    assert ledger.verify() == ()
+    ledger.close()
+
+
 def test_what_is_no_ledger_is_not_opened(tmp_path: Path) -> None:
     home = sqlite_home(tmp_path)
     furnished(home).close()
@@ -273,11 +300,113 @@ def test_migrating_again_changes_nothing(home: Home) -> None:
     assert home.open().head() == head
 
 
+def older(tmp_path: Path, revision: str = "0004") -> Home:
+    """A ledger of an older migration, written when it was the newest; its key protects nothing."""
+    shutil.copytree(Path(__file__).parent / "ledgers" / revision, tmp_path / "old")
+    return Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
+
+
+def test_a_ledger_with_a_board_is_brought_up_to_date_and_its_veto_stands(tmp_path: Path) -> None:
+    home = older(tmp_path)
+    before = home.execute("SELECT number, body, previous, digest FROM record ORDER BY number")
+    ledger = home.open()
+    assert ledger.verify() == ()
+    after = home.execute("SELECT number, body, previous, digest FROM record ORDER BY number")
+    assert after[:-1] == before  # old entries are untouched
+    *_, last = ledger.rows()
+    entry = last.entry
+    assert isinstance(entry, Migrated)
+    assert (entry.tables, entry.digest, entry.state) == ("0004", before[-1][3], ledger.head().head.state)
+    account = ledger.account(ACCOUNT, unit=PATIENT, purpose="research/oncology", recipient="public")
+    assert account.answer("how many?") == '{"answer":7}'
+    charge = account.charge_named("open")
+    assert charge is not None
+    assert (charge.place, charge.holder) == (0, "a")
+    assert account.closed(Dataset(name="register", edition="1"))
+    assert home.open().head() == ledger.head()  # once
+    ledger.confirm_clock("it lay in a drawer")
+    with pytest.raises(Refused, match="veto"):
+        account.reserve(HALF, datasets=[VISITS])
+    assert ledger.verify() == ()
+
+
+OLD_FORGERIES = {
+    "a veto of another kind": (
+        ["UPDATE record SET kind = 'x' WHERE body LIKE '%board.veto%'"],
+        "is filed as 'x'",
+    ),
+    "a charge at another price": (
+        ["UPDATE record SET body = replace(body, '1/2', '1/9') WHERE number = 7"],
+        "was edited",
+    ),
+    "cut short": (["DELETE FROM record WHERE number > 15"], "is missing: a signed head states it"),
+}
+
+
+@pytest.mark.parametrize("forgery", OLD_FORGERIES)
+def test_an_older_ledger_is_verified_before_its_tables_are_touched(tmp_path: Path, forgery: str) -> None:
+    home = older(tmp_path)
+    statements, words = OLD_FORGERIES[forgery]
+    home.unlocked(*statements)
+    with pytest.raises(LedgerError, match=f"nothing was changed: .*{words}"):
+        home.open()
+    assert home.execute("SELECT version_num FROM alembic_version") == [("0004",)]
+    assert "governed" in {row[1] for row in home.execute("PRAGMA table_info(head)")}
+
+
+def test_books_of_an_older_ledger_are_written_anew_from_its_record(tmp_path: Path) -> None:
+    home = older(tmp_path)
+    home.execute("UPDATE balance SET epsilon_spent = '0/1'", "UPDATE edition SET closed = 0", "DELETE FROM answer")
+    ledger = home.open()
+    assert ledger.verify() == ()
+    assert ledger.balance(ACCOUNT).epsilon_spent == Fraction(6, 10)
+
+
+def test_entries_of_an_older_ledger_that_nobody_anchored_are_not_signed(tmp_path: Path) -> None:
+    home = older(tmp_path)
+    number, digest, at = home.execute("SELECT number, digest, at FROM head")[0]
+    entry = Started(at=at, charge=7)
+    body = canonical(encode(entry))
+    row = replace(Row.after(number, digest, entry), nonce="")
+    home.execute(
+        f"INSERT INTO record VALUES ({row.number}, '{row.kind}', '{body}', '{digest}', '{row.expected}')",
+        f"UPDATE head SET number = {row.number}, digest = '{row.expected}'",
+    )
+    with pytest.raises(LedgerError, match="settled already"):  # what the replay says of it
+        home.open()
+    closed = DatasetClosed(at=at, dataset=VISITS)
+    row = replace(Row.after(number, digest, closed), nonce="")
+    home.unlocked(
+        f"UPDATE record SET kind = '{row.kind}', body = '{row.body}', digest = '{row.expected}' "
+        f"WHERE number = {row.number}",
+        f"UPDATE head SET digest = '{row.expected}'",
+    )
+    with pytest.raises(LedgerError, match="came after what was anchored, and rows were not signed then"):
+        home.open()
+
+
+def test_tables_older_than_their_anchor_are_a_backup(tmp_path: Path) -> None:
+    home = older(tmp_path)
+    kept = Path(home.url).read_bytes()
+    ledger = home.open()
+    ledger.close()
+    for left in Path(home.folder).glob("ledger.db*"):
+        left.unlink()
+    Path(home.url).write_bytes(kept)
+    with pytest.raises(LedgerError, match="are older than its anchor"):
+        home.open()
+    given: dict[str, Any] = {"key": home.key, "anchor": home.anchor, "approvals": {"ada": None, "ben": None}}
+    with pytest.raises(Refused, match="a backup from before rows were signed"):
+        Ledger.recover(home.url, **given, reason="a backup")
+    home.anchor.unlink()
+    back = Ledger.recover(home.url, **given, reason="a backup, and the anchor is gone")
+    assert back.verify() == ()
+    assert {balance.left for balance in back.balances()} == {Budget.none()}
+
+
 @pytest.mark.parametrize("revision", ["0001"])
 def test_a_ledger_of_an_older_migration_opens_and_verifies(tmp_path: Path, revision: str) -> None:
-    """Each migration leaves a file behind, written when it was the newest; its key protects nothing."""
-    shutil.copytree(Path(__file__).parent / "ledgers" / revision, tmp_path / "old")
-    home = Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
+    home = older(tmp_path, revision)
     ledger = home.open()
     with ledger.record.store._connected().connect() as connection:
         assert present(connection) == newest()
@@ -285,5 +414,6 @@ def test_a_ledger_of_an_older_migration_opens_and_verifies(tmp_path: Path, revis
     account = ledger.account(ACCOUNT, unit=PATIENT)
     assert account.spent == HALF
     assert account.answer("how many?") == '{"answer":7}'
+    ledger.confirm_clock("it lay in a drawer")
     account.reserve(HALF, datasets=[VISITS])
     assert ledger.verify() == ()

@@ -13,7 +13,7 @@ from sfumato.errors import LedgerError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.entries import Reserved, Row
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.verify import check
+from sfumato.governance.verify import check, check_record
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
 
 HALF = Budget(epsilon="1/2")
@@ -32,10 +32,10 @@ def ledger(home: Home) -> Ledger:
 
 def rechained(home: Home, after: int) -> None:
     """What a careful forger does: new digests for all rows from a number on."""
-    rows = home.execute("SELECT number, kind, body, previous, digest FROM record ORDER BY number")
+    rows = home.execute("SELECT number, kind, body, previous, digest, nonce FROM record ORDER BY number")
     previous, statements = "0" * 64, []
     for row in (Row(*row) for row in rows):
-        forged = Row(row.number, row.kind, row.body, previous, "")
+        forged = Row(row.number, row.kind, row.body, previous, "", row.nonce)
         previous = forged.expected
         if row.number >= after:
             changed = f"previous = '{forged.previous}', digest = '{previous}'"
@@ -93,11 +93,14 @@ def test_a_rewritten_chain_is_found_from_the_anchor_and_from_a_published_head(
     published = ledger.head()
     home.unlocked(f"UPDATE record SET body = replace(body, '{before}', '{after}') WHERE number = {number}")
     rechained(home, number)
-    with ledger.record.reading() as transaction:
-        alone = [finding for finding in check(transaction, heads=()) if finding.entry]
-        held = [finding for finding in check(transaction, heads=(published,)) if finding.entry]
-    assert alone == []  # the broken twin: a chain without a head outside the database proves nothing
-    assert [finding.entry for finding in held] == [14]
+    with ledger.record.store.reading() as transaction:
+        bare = [replace(row, head="") for row in transaction.rows()]
+        signed = [finding.entry for finding in check(transaction, heads=()) if finding.entry]
+    alone = list(check_record(bare, heads=(), unsigned=True))
+    held = [finding.entry for finding in check_record(bare, heads=(published,), unsigned=True)]
+    assert alone == []  # the broken twin: a chain without signatures and without a head outside proves nothing
+    assert held == [14]
+    assert signed == list(range(number, 15))  # each row that was chained anew
     assert 14 in {finding.entry for finding in ledger.verify()}
     with pytest.raises(LedgerError, match="not the one that was anchored"):
         home.open()
@@ -172,13 +175,11 @@ def test_a_number_that_is_none_stops_the_charge(home: Home, ledger: Ledger) -> N
 
 def test_an_entry_above_its_cap_is_found(home: Home, ledger: Ledger) -> None:
     """A record that was written by a broken ledger, chained and anchored as it should be."""
-    with ledger.record.store.writing() as transaction:
-        row = transaction.row(13)
+    with ledger.record.writing() as writing:
+        row = writing.transaction.row(13)
         assert row is not None
         assert isinstance(row.entry, Reserved)
-        transaction.append(replace(row.entry, cost=Budget(epsilon=1000)))
-        head = ledger.record.head(transaction)
-    ledger.record.anchor.advance(head, durable=True)
+        writing.append(replace(row.entry, cost=Budget(epsilon=1000)))
     findings = ledger.verify()
     assert [finding.entry for finding in findings] == [15]
     assert "asks for ε = 1000" in str(findings[0])

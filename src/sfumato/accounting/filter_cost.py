@@ -40,8 +40,8 @@ def filter_cost(event: PrivacyEvent, order: Fraction | None) -> Fraction:
     if own:
         raise Refused(
             f"this release brings δ = {decimal_up(own)}, and a filter by ρ or by a Rényi loss holds none. "
-            "Nothing was read and nothing was spent. Ask with noise that has no δ, or charge an account "
-            "that is kept by sums."
+            "Nothing was read and nothing was spent. Ask with noise that has no δ of its own, such as Gaussian "
+            "noise, or charge an account that is kept by sums, or a vault whose budget is one of ε and δ."
         )
     return loss if loss.denominator <= SHORT else Fraction(decimal_up(loss * SPARE, DIGITS))
 

@@ -159,7 +159,8 @@ def verify(
 def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Print the signed head of the record, to be published: later it holds the record to what it is today.
 
-    It states the number of entries, the sums of all charges and a digest, and nothing about anybody's data.
+    It states the number of entries, the sums of all charges and digests of the record, of its decisions and of its
+    balances, and nothing about anybody's data.
 
     Example: $ sfumato ledger head -o head.json
     """
@@ -178,6 +179,8 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
                 "at": said.at,
                 "epsilon": str(said.epsilon),
                 "delta": str(said.delta),
+                "decisions": said.decisions,
+                "state": said.state,
                 "signature": signed.signature,
                 "written": out and str(out),
             }
@@ -188,7 +191,7 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
 
 @ledger.command()
 def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
-    """Write the whole record as lines of JSON: each entry with its number, its digest and the one before it.
+    """Write the whole record as lines of JSON: each entry with its number, digests and signature.
 
     The record holds declarations, decisions, charges and certificates; no row of anybody's data. With --json the lines
     become one list.
@@ -227,7 +230,8 @@ def recover(
     """Go on after entries were lost, by a decision that is recorded with its reason.
 
     Every balance is charged what the anchor says was lost: no balance can have lost more. Where the anchor is lost
-    too, say what to charge. Where a board is seated, its quorum has to agree. A ledger that lost nothing is refused.
+    too, everything that is left under every cap is charged. Where a board is seated, its quorum has to agree. A ledger
+    that lost nothing is refused.
 
     Example: $ sfumato ledger recover --reason "the disk failed; the backup of Sunday is back"
     """
@@ -244,14 +248,15 @@ def recover(
     with closing(
         Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge, approvals=agreed)
     ) as book:
-        number, entry = [(row.number, row.entry) for row in book.rows() if row.kind == Recovered.KIND][-1]
-    if not isinstance(entry, Recovered):
-        raise InvalidInput(f"entry {number} is not a recovery; look at it: sfumato ledger export")
+        number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
-        say_json({"entry": number, "lost": entry.lost, "charged": gap})
+        say_json({"entry": number, "lost": entry.lost, "charged": gap, "whole": entry.whole})
         return
-    say(f"{_counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
+    if entry.whole:
+        say("The anchor is lost, so nobody knows what was charged: nothing is left under any cap.")
+    else:
+        say(f"{_counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
     say(f"The ledger goes on at entry {number}. Publish its new head: sfumato ledger head")
 
 
@@ -335,6 +340,22 @@ def terms(
 
 
 @ledger.command()
+def clock(*, reason: Reason, ledger: Where = None, as_json: AsJson = False) -> None:
+    """Say that the clock is right, after nobody used the ledger for more than 7 days.
+
+    A clock that runs ahead would shut the ledger once it is set right, so a charge far after the last entry is refused
+    until somebody vouches for the time. Silence that was confirmed is not asked about again, if it lasts no longer. No
+    budget is renewed.
+
+    Example: $ sfumato ledger clock --reason "closed over the summer; date checked against the wall"
+    """
+    with opened(ledger) as book:
+        book.confirm_clock(reason)
+        at = book.head().head.at
+    say_json({"at": at}) if as_json else say(f"the clock is confirmed: {at}")
+
+
+@ledger.command()
 def expire(*, ledger: Where = None, as_json: AsJson = False) -> None:
     """Settle charges whose time is over. They go on counting, unless nothing can have been read for them.
 
@@ -371,7 +392,9 @@ def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as
                 yield row
 
     try:
-        found = tuple(check_record(rows(), heads=tuple(heads), key=trusted))
+        with file.open(encoding="utf-8") as lines:
+            unsigned = '"nonce":' not in lines.readline()  # written before rows were signed
+        found = tuple(check_record(rows(), heads=tuple(heads), key=trusted, unsigned=unsigned))
     except UnicodeDecodeError:
         raise InvalidInput(f"{file} is not an export of a ledger; nothing was verified.") from None
     if end == 0:
@@ -400,11 +423,14 @@ def _exported(line: str, file: Path, number: int) -> "Row":
     try:
         whole = parse(line)
         shape = {"number": int, "previous": str, "digest": str, "entry": dict}
-        if not isinstance(whole, dict) or {name: type(value) for name, value in whole.items()} != shape:
+        signed = shape | {"nonce": str, "head": str}
+        kinds = {name: type(value) for name, value in whole.items()} if isinstance(whole, dict) else {}
+        if not isinstance(whole, dict) or kinds not in (shape, signed):
             raise InvalidInput("another shape")
         entry = whole["entry"]
         body, kind = canonical(entry), str(entry.get("kind")) if isinstance(entry, dict) else ""
-        return Row(int(str(whole["number"])), kind, body, str(whole["previous"]), str(whole["digest"]))
+        texts = (str(whole.get(name, "")) for name in ("previous", "digest", "nonce", "head"))
+        return Row(int(str(whole["number"])), kind, body, *texts)
     except SfumatoError:
         raise InvalidInput(
             f"{file}: line {number} is not an entry of a ledger; nothing was verified. Get one: sfumato ledger export"
@@ -423,12 +449,14 @@ def _head(file: Path) -> "SignedHead":
 def _document(row: "Row") -> dict[str, object]:
     from sfumato.core.documents import parse
 
-    return {"number": row.number, "previous": row.previous, "digest": row.digest, "entry": parse(row.body)}
+    said = {"number": row.number, "previous": row.previous, "digest": row.digest, "nonce": row.nonce}
+    return said | {"head": row.head, "entry": parse(row.body)}
 
 
 def _line(row: "Row", *, harmless: bool = False) -> str:
     """A row as a line of JSON, the text of its entry as it was hashed; ``harmless`` escapes what moves a cursor."""
-    text = f'{{"number":{row.number},"previous":"{row.previous}","digest":"{row.digest}","entry":{row.body}}}'
+    text = f'{{"number":{row.number},"previous":"{row.previous}","digest":"{row.digest}","nonce":"{row.nonce}",'
+    text += f'"head":{json.dumps(row.head, ensure_ascii=False)},"entry":{row.body}}}'
     if not harmless:
         return text
     return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)

@@ -20,13 +20,30 @@ from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, runtime_checkabl
 
 from sfumato.errors import InvalidInput, Unsupported
 
-__all__ = ["Document", "Json", "Registry", "canonical", "check_types", "declared_in", "encode", "parse"]
+__all__ = [
+    "LEFT_OUT",
+    "UNWRITTEN",
+    "Document",
+    "Json",
+    "Registry",
+    "canonical",
+    "check_types",
+    "declared_in",
+    "encode",
+    "parse",
+]
 
 MOST_DIGITS = 80
 MOST_BITS = 13_000  # of each part of a rational: its text is read up to 4,000 signs
 
 _PLAIN = frozenset({type(None), bool, int, str})
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+UNWRITTEN = "unwritten"
+"""In the metadata of a field: it stands in no document, and why; None is the one value that may be left out."""
+
+LEFT_OUT = "left out"
+"""In the metadata of a field whose default is None: documents leave it out where it is None, and stay as they were."""
 
 Hint = Any  # a type as a field is declared with it: a class, a union or a generic alias
 Given = ParamSpec("Given")
@@ -68,7 +85,12 @@ def encode(value: object) -> Json:
         case tuple() | list():
             return [encode(item) for item in value]
         case _ if (names := _names(type(value))) is not None:
-            body = {name: encode(getattr(value, name)) for name in names}
+            _check_written(value)
+            body = {
+                name: encode(part)
+                for name in names
+                if (part := getattr(value, name)) is not None or name not in _absent(type(value))
+            }
             return {"kind": value.KIND, "version": value.VERSION, **body}  # type: ignore[attr-defined]  # what has names has both
     raise InvalidInput(f"a {type(value).__name__} cannot be written into a document; nothing was written.")
 
@@ -206,7 +228,7 @@ class Registry:
                 raise InvalidInput(f"{path}.{name} is not a field of {body['kind']!r}; the document was not read.")
         values = {}
         for name, hint in hints.items():
-            if name not in body and older and name in optional:
+            if name not in body and ((older and name in optional) or name in _absent(cls)):
                 continue
             if name not in body:
                 raise InvalidInput(f"{path}.{name} is missing; the document was not read.")
@@ -301,13 +323,34 @@ def _names(cls: type) -> tuple[str, ...] | None:
     """The fields of a class of documents; None for any other class."""
     if not (hasattr(cls, "KIND") and hasattr(cls, "VERSION")):
         return None
-    return tuple(field.name for field in dataclasses.fields(cls))
+    return tuple(field.name for field in dataclasses.fields(cls) if UNWRITTEN not in field.metadata)
+
+
+@_kept
+def _absent(cls: type) -> frozenset[str]:
+    """The fields of a class that a document leaves out where they are None."""
+    return frozenset(field.name for field in dataclasses.fields(cls) if LEFT_OUT in field.metadata)
+
+
+@_kept
+def _unwritten(cls: type) -> tuple[tuple[str, str], ...]:
+    """The fields of a class that no document has, each with what to say to whoever wants to write one down."""
+    fields = dataclasses.fields(cls)
+    return tuple((field.name, field.metadata[UNWRITTEN]) for field in fields if UNWRITTEN in field.metadata)
+
+
+def _check_written(value: object) -> None:
+    """Refuse to write down what a document would not say."""
+    for name, why in _unwritten(type(value)):
+        if getattr(value, name) is not None:
+            raise InvalidInput(why)
 
 
 @_kept
 def _hints(cls: type) -> tuple[Mapping[str, Hint], frozenset[str]]:
     """The fields of a class of documents with their types, and those that have a default."""
-    fields, hints = dataclasses.fields(cls), typing.get_type_hints(cls)
+    fields = [field for field in dataclasses.fields(cls) if UNWRITTEN not in field.metadata]
+    hints = typing.get_type_hints(cls)
     optional = frozenset(field.name for field in fields if field.default is not dataclasses.MISSING)
     return {field.name: hints[field.name] for field in fields}, optional
 

@@ -3,6 +3,7 @@
 import errno
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,13 +69,18 @@ class SigningKey:
     @property
     def public_text(self) -> str:
         """The public half as 64 hexadecimal digits."""
-        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-        return self.private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        return _public_text(self.private)
 
     def sign(self, text: bytes) -> str:
         """Sign bytes; the signature is 128 hexadecimal digits."""
         return self.private.sign(text).hex()
+
+
+@lru_cache(maxsize=64)
+def _public_text(private: "Ed25519PrivateKey") -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
 
 def read_public_key(text_or_path: str | Path) -> str:

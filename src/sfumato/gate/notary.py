@@ -72,7 +72,8 @@ class Notary:
         event = mechanism.loss(sensitivity)
         guarantee = guarantee_of(event, spend)
         charge = cost(guarantee)
-        parts = (query, self.unit, limit, charge, mechanism, *([tuple(derived)] if derived else []))
+        held = None if limit is None else limit.without_words  # words are no part of a question
+        parts = (query, self.unit, held, charge, mechanism, *([tuple(derived)] if derived else []))
         return Priced(
             query=query,
             limit=limit,

@@ -9,10 +9,12 @@ import fcntl
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar  # what was worked out is of the type that its key stands for
 
@@ -24,20 +26,28 @@ __all__ = ["FileAnchor", "Head", "SignedHead"]
 
 SLOT = 8192
 """Bytes of a slot: two rationals of a thousand digits each way fit."""
+PATIENCE = 10
+"""Seconds to wait for others who read or move the anchor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Where a record stands: its last entry, and the sums of all that was ever charged (given back or not)."""
+    """Where a record stands: its last entry, and the sums of all that was ever charged (given back or not).
+
+    ``state`` is the root of the map of the stored state, ``decisions`` a digest of all entries that decide or declare
+    something; heads of the first version state neither.
+    """
 
     KIND: ClassVar[str] = "ledger.head"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     ledger: str
     number: int
     digest: str
     at: str
     epsilon: Fraction
     delta: Fraction
+    decisions: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +81,10 @@ class SignedHead:
     @property
     def text(self) -> str:
         """The head as canonical JSON."""
-        return canonical(encode(self))
+        kind, version = canonical(self.KIND), canonical(self.VERSION)
+        return (
+            f'{{"head":{_said(self.head)},"kind":{kind},"signature":{canonical(self.signature)},"version":{version}}}'
+        )
 
     def holds(self, public_text: str) -> bool:
         """Whether the owner of a public key signed this head."""
@@ -125,8 +138,17 @@ class _Recent:
 _RECENT = _Recent()
 
 
+@lru_cache(maxsize=64)
+def _said(head: Head) -> str:
+    """A head as it was signed: one of the first version without what came later."""
+    body = encode(head)
+    if not head.state and isinstance(body, dict):
+        body = {name: value for name, value in body.items() if name not in ("decisions", "state")} | {"version": 1}
+    return canonical(body)
+
+
 def _signed(head: Head) -> bytes:
-    return canonical(encode(head)).encode()
+    return _said(head).encode()
 
 
 class FileAnchor:
@@ -142,7 +164,7 @@ class FileAnchor:
     def create(self, head: SignedHead) -> None:
         """Write the first head to a file that must not exist yet."""
         with self._failing():
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
                 _write(file, 0, head)
                 _fill(file, bytes(SLOT), SLOT)  # later writes need no new room, which a full disk would not give
@@ -174,8 +196,8 @@ class FileAnchor:
         if self.path.exists():
             self.path.rename(self.path.with_name(f"{self.path.name}.unreadable-{secrets.token_hex(4)}"))
 
-    def advance(self, head: SignedHead, *, durable: bool) -> None:
-        """Move forward to a head; nothing where a later one is anchored."""
+    def advance(self, head: SignedHead, *, durable: bool) -> SignedHead:
+        """Move forward to a head; nothing where a later one is anchored. The newest one that is anchored then."""
         with self._locked(fcntl.LOCK_EX) as file:
             newest, place = max(self._slots(file), key=lambda slot: slot[0].head.number)
             if newest.head.ledger != head.head.ledger:
@@ -192,6 +214,7 @@ class FileAnchor:
                 _write(file, 1 - place, head)
             if durable:
                 os.fdatasync(file)
+            return max(newest, head, key=lambda one: one.head.number)
 
     def _slots(self, file: int) -> list[tuple[SignedHead, int]]:
         found = []
@@ -217,10 +240,25 @@ class FileAnchor:
         with self._failing():
             file = os.open(self.path, os.O_RDWR if how == fcntl.LOCK_EX else os.O_RDONLY)
             try:
-                fcntl.flock(file, how)
+                self._wait(file, how)
                 yield file
             finally:
                 os.close(file)
+
+    def _wait(self, file: int, how: int) -> None:
+        """Lock the file, or say that somebody holds it: whoever may read it can hold it for ever."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return fcntl.flock(file, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise LedgerError(
+                        f"the anchor {self.path} has been locked by another process for {PATIENCE} seconds, and no "
+                        "ledger holds it that long. Nothing was read and nothing was delivered; what the record holds "
+                        "counts. Find who has the file open, let nobody else read it (chmod 600), and try again."
+                    ) from None
+                time.sleep(0.001)
 
     @contextmanager
     def _failing(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import decimal_down, decimal_up, fraction_text
+from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.errors import BudgetExceeded, InvalidInput, Refused, Unsupported
 
@@ -93,6 +94,20 @@ class Balance:
             most = max(most, self.filter_left)
         return Budget(epsilon=Fraction(decimal_down(most, DIGITS)))
 
+    def account(self, name: str, ledger: str) -> Account:
+        """How the balance stands, as releases state it."""
+        return Account(
+            name=name,
+            ledger=ledger,
+            budget=self.cap,
+            spent=self.spent,
+            releases=self.charges,
+            method=self.method,
+            order=self.order,
+            filter_cap=self.filter_cap,
+            filter_spent=self.filter_spent,
+        )
+
     def lost(self, event: PrivacyEvent | None) -> Fraction | None:
         """What an event counts against the filter, None where sums decide; what the filter cannot hold is refused."""
         if self.filter_cap is None:
@@ -118,7 +133,8 @@ class Balance:
             raise self._untold()
         elif loss > self.filter_left:
             left = _written(self.filter_left, up=False)
-            raise self._exceeded(f"{self._what} {left}", f"{self._what} {_written(loss, up=True)}")
+            most = f" Without a δ, one of {self.left} fits." if self.left.epsilon else ""
+            raise self._exceeded(f"{self._what} {left}", f"{self._what} {_written(loss, up=True)}", most)
 
     def moved(self, cost: Budget, loss: Fraction | None, *, times: int, charges: int) -> "Balance":
         """The balance with a charge entered (``times=1``) or given back (``times=-1``)."""
@@ -180,15 +196,16 @@ class Balance:
 
     def _untold(self) -> Refused:
         return Refused(
-            f"{self.name!r} is kept by a {self._filter} filter, and this release states no {self._what}. "
-            "Ask with a mechanism that has one, or charge an account that is kept by sums."
+            f"{self.name!r} is kept by a {self._filter} filter, and this release states no {self._what}. Nothing was "
+            "read and nothing was spent. Ask with a mechanism that has one, or charge an account that is kept by sums, "
+            "or a vault whose budget is one of ε and δ."
         )
 
-    def _exceeded(self, left: str, asked: str) -> BudgetExceeded:
+    def _exceeded(self, left: str, asked: str, most: str = "") -> BudgetExceeded:
         return BudgetExceeded(
             f"{self.name!r} has {left} left; this release asks for {asked}.\n"
             "Nothing was read and nothing was spent.\n"
-            "Ask for less, or have whoever answers for the budget raise it."
+            f"Ask for less, or have whoever answers for the budget raise it.{most}"
         )
 
 

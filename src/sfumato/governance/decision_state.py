@@ -1,10 +1,11 @@
 """What the institution has decided and declared: its board, terms, windows and plans, worked out from the record."""
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import canonical, encode
+from sfumato.core.documents import Json, canonical, encode
 from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.board import Action, Board, BoardEntry, Choice, Outcome, Proposal, Vote, Withdrawal
@@ -13,6 +14,7 @@ from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import (
     Acted,
     BoardSeated,
+    ClockConfirmed,
     DataClosed,
     Entry,
     PlanAdopted,
@@ -31,7 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["GOVERNING", "Adopted", "DecisionState", "actor", "agreed"]
 
-GOVERNING = (BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed)
+GOVERNING = (
+    *(BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed),
+    ClockConfirmed,
+)
 """The entries that change it."""
 
 
@@ -64,6 +69,10 @@ class DecisionState:
     """Stored rows that were closed, by their names, and the entry that closed each last."""
     lost: Budget | None = None
     """What recoveries have charged to every balance; None where nothing was ever lost."""
+    lost_whole: bool = False
+    """Whether a recovery had to take it that everything under every cap was lost."""
+    silence: timedelta = timedelta(days=7)
+    """How long the ledger may be left alone before somebody has to say that the clock is right."""
     recovered: int = 0
     """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
 
@@ -86,6 +95,9 @@ class DecisionState:
                 return replace(self._recovered(entry), recovered=number)
             case DataClosed():
                 return replace(self, closed={**self.closed, **dict.fromkeys(entry.names, number)})
+            case ClockConfirmed():
+                lasted = datetime.fromisoformat(entry.at) - datetime.fromisoformat(entry.since)
+                return replace(self, silence=max(self.silence, lasted))
             case WindowsDeclared():
                 return replace(self, windows={**self.windows, entry.path: entry.windows})
             case PlanAdopted():
@@ -169,7 +181,8 @@ class DecisionState:
         self.check_recovery(entry)
         made = 0 if self.minutes is None else len(self.minutes.entries)
         ended = {name: (terms, made) for name, (terms, _) in self.terms.items()}
-        return replace(self, terms=ended, lost=(self.lost or Budget.none()) + entry.gap)
+        lost = (self.lost or Budget.none()) + entry.gap
+        return replace(self, terms=ended, lost=lost, lost_whole=self.lost_whole or entry.whole)
 
     def _seated(self, entry: BoardSeated) -> "DecisionState":
         if self.minutes is None:
@@ -270,4 +283,5 @@ _LOST = "Nothing was changed, and the ledger stays shut."
 
 
 def _recovery(ledger: str, entry: Recovered) -> bytes:
-    return canonical(["a recovery", ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]).encode()
+    said: list[Json] = ["a recovery", ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]
+    return canonical([*said, "whole"] if entry.whole else said).encode()

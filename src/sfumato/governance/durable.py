@@ -21,7 +21,6 @@ from sfumato.core.statement import Account
 from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.balances import Balance
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines
 from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.ledger_state import (
@@ -86,14 +85,14 @@ class DurableLedger:
     def answer(self, question: str) -> str | None:
         """The certificate that answers a canonical question, if it was asked before."""
         with self.ledger.record.reading() as transaction:
-            number = transaction.answer(question_key(question))
-            return None if number is None else certificate_at(transaction, number, question)
+            found = transaction.answer(question_key(question))
+            return None if found is None else certificate_at(transaction, *found, question)
 
     def answer_of(self, reservation: Reservation) -> str | None:
         """The certificate that a charge was committed with: what a retry hands out."""
         with self.ledger.record.reading() as transaction:
             charge = transaction.known(reservation.number)
-            return None if charge.answer is None else certificate_at(transaction, charge.answer, None)
+            return None if charge.answer is None else certificate_at(transaction, charge.answer, charge.answered, None)
 
     def given(self, reservation: Reservation) -> Release | None:
         """The answer that a charge was settled with; None while it is open."""
@@ -157,7 +156,7 @@ class DurableLedger:
             lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
-                account=self._statement(account_in(transaction, self.path)),
+                account=account_in(transaction, self.path).account(self.path, self.ledger.identifier),
                 unit=self.unit,
                 datasets=asked,
                 lines=lines,
@@ -180,7 +179,8 @@ class DurableLedger:
             else:
                 admit(transaction, entry)
                 balance = account_in(transaction, self.path)
-                account = self._statement(balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1))
+                charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
+                account = charged.account(self.path, self.ledger.identifier)
                 number = writing.append(replace(entry, account=account)).head.number
         return Reservation(number=number, cost=cost, account=account)
 
@@ -217,8 +217,8 @@ class DurableLedger:
 
     def _made_for(self, number: int, question: str) -> Reservation:
         with self.ledger.record.reading() as transaction:
-            row = transaction.row(number)
-            entry = None if row is None else row.entry
+            charge = transaction.charge(number)
+            entry = None if charge is None else transaction.entry_at(number, charge.digest)
         named = entry.question if isinstance(entry, Reserved) and entry.account.name == self.path else None
         if not isinstance(entry, Reserved) or named != question_key(question):
             raise Refused(f"charge {number} of this ledger was made for something else; nothing was read or spent.")
@@ -241,7 +241,6 @@ class DurableLedger:
     def check_running(self, reservation: Reservation, *, datasets: Sequence[Dataset] = ()) -> None:
         """Refuse what :meth:`advance` would refuse of a stream that has no count; writes nothing."""
         with self.ledger.record.reading() as transaction:
-            self.ledger.record.check_anchor(transaction)
             self._running(transaction, reservation, datasets)
 
     def _running(
@@ -330,19 +329,6 @@ class DurableLedger:
         lost = ((line, None if balance is None else balance.lost(event)) for line, balance in found)
         return tuple((line, loss) for line, loss in lost if loss is not None)
 
-    def _statement(self, balance: Balance) -> Account:
-        return Account(
-            name=self.path,
-            ledger=self.ledger.identifier,
-            budget=balance.cap,
-            spent=balance.spent,
-            releases=balance.charges,
-            method=balance.method,
-            order=balance.order,
-            filter_cap=balance.filter_cap,
-            filter_spent=balance.filter_spent,
-        )
-
 
 def _shut(transaction: Transaction, dataset: Dataset, stored: Stored) -> bool:
     closed = transaction.decision_state().closed
@@ -362,17 +348,15 @@ def _same(transaction: Transaction, known: Charge, asked: Reserved) -> Account:
             f"charge {known.number} under this idempotency key is {known.state.value}; nothing was read and nothing "
             "more was spent. Ask again with a new key."
         )
-    row = transaction.row(known.number)
-    entry = None if row is None else row.entry
+    entry = transaction.entry_at(known.number, known.digest)
     if not isinstance(entry, Reserved):
         raise LedgerError(f"charge {known.number} is not in the record; nothing was read and nothing was spent.")
     return entry.account
 
 
-def certificate_at(transaction: Transaction, number: int, question: str | None) -> str:
-    """The certificate that an entry of the record stores, checked against its digest and, if said, its question."""
-    row = transaction.row(number)
-    entry = None if row is None or row.digest != row.expected else row.entry
+def certificate_at(transaction: Transaction, number: int, digest: str | None, question: str | None) -> str:
+    """The certificate that an entry of the record stores, held to its digest and, if said, to its question."""
+    entry = transaction.entry_at(number, digest or "")
     if not isinstance(entry, Committed) or question not in (None, entry.question):
         raise LedgerError(f"entry {number} is not the answer that the stored state says it is; nothing was delivered.")
     return entry.certificate

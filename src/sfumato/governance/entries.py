@@ -5,6 +5,7 @@ else (:mod:`sfumato.governance.ledger_state`); a new kind of entry is added to :
 """
 
 import hashlib
+import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -31,6 +32,7 @@ __all__ = [
     "Acted",
     "Advanced",
     "BoardSeated",
+    "ClockConfirmed",
     "Committed",
     "DataClosed",
     "DatasetClosed",
@@ -38,6 +40,7 @@ __all__ = [
     "Entry",
     "Expired",
     "LedgerOpened",
+    "Migrated",
     "PlanAdopted",
     "PolicyDeclared",
     "PopulationDeclared",
@@ -301,17 +304,19 @@ class Recovered:
 
     ``anchored`` is the text of the last head that was anchored before (empty if that was lost too). The entry's number
     follows both the record and that head, so numbers may jump here and nowhere else. ``approvals`` are the members of
-    the board who agreed, each with a signature where the board knows that member's key.
+    the board who agreed, each with a signature where the board knows that member's key. ``whole`` says that nobody
+    knows what the lost entries charged: then every balance is used up.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     at: str
     reason: str
     anchored: str
     lost: int
     gap: Budget
     approvals: tuple[tuple[str, str], ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,6 +333,37 @@ class Repriced:
     charge: int
     cost: Budget
     losses: tuple[tuple[str, Fraction], ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrated:
+    """From here on rows are signed: all above was replayed and held to the anchor by who brought the tables up to date.
+
+    ``digest`` is that of the last entry before, ``state`` the root of the map of the state that follows from them, and
+    ``tables`` the revision that the database had.
+    """
+
+    KIND: ClassVar[str] = "ledger.migrated"
+    VERSION: ClassVar[int] = 1
+    at: str
+    tables: str
+    digest: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockConfirmed:
+    """Somebody's word that nobody used the ledger ``since`` the entry before, and that its clock is right.
+
+    A clock that runs ahead would shut the ledger once it is set right. Silence that was confirmed once is not asked
+    about again, if it lasts no longer.
+    """
+
+    KIND: ClassVar[str] = "ledger.clock"
+    VERSION: ClassVar[int] = 1
+    at: str
+    since: str
     reason: str
 
 
@@ -352,6 +388,8 @@ Entry = (
     | Expired
     | Recovered
     | Repriced
+    | Migrated
+    | ClockConfirmed
 )
 
 CHARGING = (Reserved, Started, Advanced, Committed, Released, Expired)
@@ -365,7 +403,7 @@ ENTRIES = Registry(
             *(Proportional, BaseAndReserve, TimeWindows),
             *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed, DataClosed),
             *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
-            *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced),
+            *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced, Migrated, ClockConfirmed),
         )
     )
 )
@@ -374,6 +412,9 @@ ENTRIES = Registry(
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row of the record: its digest covers its number, its body and, through ``previous``, all rows before it.
+
+    ``nonce`` is random, so that two copies of a record never go on with the same digest; the first rows of old ledgers
+    have none. ``head`` is the text of the signed head that this row was the end of; not part of the digest.
 
     >>> row = Row.after(0, START, LedgerOpened(at="2026-01-01T00:00:00+00:00", identifier="a", key="b"))
     >>> row.number, row.kind, row.digest == row.expected
@@ -385,17 +426,20 @@ class Row:
     body: str
     previous: str
     digest: str
+    nonce: str = ""
+    head: str = ""
 
     @classmethod
     def after(cls, number: int, previous: str, entry: Entry) -> "Row":
         """The row that holds ``entry`` after the row ``number``."""
-        body = canonical(encode(entry))
-        return cls(number + 1, entry.KIND, body, previous, _digest(number + 1, previous, body))
+        body, nonce = canonical(encode(entry)), secrets.token_hex(16)
+        digest = _digest(number + 1, previous, body, nonce)
+        return cls(number + 1, entry.KIND, body, previous, digest, nonce)
 
     @property
     def expected(self) -> str:
         """The digest that this row must have."""
-        return _digest(self.number, self.previous, self.body)
+        return _digest(self.number, self.previous, self.body, self.nonce)
 
     @property
     def entry(self) -> Entry:
@@ -409,9 +453,9 @@ class Row:
         return read
 
 
-def _digest(number: int, previous: str, body: str) -> str:
+def _digest(number: int, previous: str, body: str, nonce: str) -> str:
     try:
-        text = canonical([number, previous, body]).encode()
+        text = canonical([number, previous, body, nonce] if nonce else [number, previous, body]).encode()
     except (UnicodeEncodeError, InvalidInput):
         return ""  # no row that was written by this code has such a text
     return hashlib.sha256(text).hexdigest()

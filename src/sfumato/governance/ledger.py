@@ -22,22 +22,33 @@ from sfumato.governance.decision_state import DecisionState, agreed
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
+    ClockConfirmed,
     DatasetDeclared,
     Entry,
     Expired,
     LedgerOpened,
+    Migrated,
     PopulationDeclared,
     Recovered,
     Repriced,
     Row,
 )
 from sfumato.governance.governed import Governed
-from sfumato.governance.ledger_state import Charge, account_line, dataset_line, population_line
+from sfumato.governance.leaves import map_of
+from sfumato.governance.ledger_state import (
+    Charge,
+    MemoryLedgerState,
+    account_line,
+    dataset_line,
+    end_of,
+    population_line,
+)
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
+from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
-from sfumato.governance.verify import LedgerFinding, check
+from sfumato.governance.verify import LedgerFinding, check, checked_state
 
 __all__ = ["Ledger"]
 
@@ -74,9 +85,9 @@ class Ledger(Governed):
             store.create()
             record = SignedRecord(store, place, signing, secrets.token_hex(16), clock)
             with store.writing() as transaction:
-                at = record.time(transaction)
-                transaction.append(LedgerOpened(at=at, identifier=record.identifier, key=signing.public_text))
-                first = record.head(transaction)
+                transaction.believe(record.identifier, EMPTY)
+                entry = LedgerOpened(at=written(clock()), identifier=record.identifier, key=signing.public_text)
+                first = transaction.append(entry, record.signed)
             place.create(first)
         return cls(record)
 
@@ -89,15 +100,19 @@ class Ledger(Governed):
         anchor: str | Path,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
-        """Open a ledger, after comparing it with its anchor; one that lost entries is refused."""
+        """Open a ledger, after comparing it with its anchor; one that lost entries is refused.
+
+        What came after the anchored head is believed by the signatures of its rows. A ledger of older tables is
+        replayed from its first entry and held to its anchor before they are brought up to date.
+        """
         ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock)
         record = ledger.record
         with _closed_on_error(record.store):
             with record.reading() as transaction:
-                record.check_anchor(transaction, tail=True)
                 head = record.head(transaction)
+                transaction.entry_at(head.head.number, head.head.digest)  # an end that is gone is noticed at once
             # A process may have been killed between the record and the anchor.
-            record.anchor.advance(head, durable=True)
+            record.advance(head, durable=True)
         return ledger
 
     @classmethod
@@ -116,46 +131,50 @@ class Ledger(Governed):
 
         Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows.
 
-        Every balance is charged what the anchor says was charged in the lost entries: no balance can have lost more.
-        Where the anchor is lost too, or the record went another way than the anchor, ``charge`` or the anchor's whole
-        sum is taken instead. Answers and declarations in the lost entries are gone; certificates still verify.
+        Every balance is charged what the anchor says was charged in the lost entries, and at least ``charge``: no
+        balance can have lost more. Where the record went another way than the anchor, the anchor's whole sum is taken.
+        Where the anchor is lost too, nobody knows what was charged, and everything that is left under every cap is: a
+        published head does not help, since more may have come after it. Answers and declarations in the lost entries
+        are gone; certificates still verify. Every row is checked first, and the stored state is written anew from the
+        record. Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
+        after it, and where the anchor is newer than that it is refused.
         """
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
-        ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock)
-        record = ledger.record
-        with _closed_on_error(record.store):
-            last = record.anchor.readable()
-            with record.store.writing() as transaction:
-                totals = transaction.end()
-                lost, least = record.gap(transaction, totals, last)
-                if charge is None and least is None:
-                    raise NotDeclared(
-                        f"the anchor {anchor} is lost, so nobody knows what the lost entries charged; nothing was "
-                        "changed. Decide what to charge to every balance: charge=Budget(…)"
+        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        with _closed_on_error(store):
+            last = place.readable()
+            with store.rewriting() as (transaction, older):
+                record = SignedRecord(store, place, signing, _identifier(transaction, signing, store), clock)
+                if older is not None and last is not None and last.head.state:
+                    raise Refused(
+                        f"{store.name} is a backup from before rows were signed, and its anchor is from after that: "
+                        "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
-                gap = least or Budget.none()
-                if charge is not None:
-                    gap = Budget(epsilon=max(gap.epsilon, charge.epsilon), delta=max(gap.delta, charge.delta))
+                state = checked_state(transaction.rows(), heads=(), key=signing.public_text, unsigned=older is not None)
+                digests = {} if last is None else _digests(transaction, last.head.number)
+                lost, gap = record.gap(end_of(state), digests, last)
+                most = charge or Budget.none()
                 entry = Recovered(
                     at=written(record.clock()),
                     reason=reason,
                     anchored="" if last is None else last.text,
                     lost=lost,
-                    gap=gap,
+                    gap=_larger(gap or Budget.none(), most),
+                    whole=gap is None or older is not None,
                 )
                 given = (approvals or {}).items()
                 entry = replace(
                     entry, approvals=tuple((name, agreed(record.identifier, entry, signer)) for name, signer in given)
                 )
-                transaction.append(entry, after=totals.number + lost)
-                head = record.head(transaction)
+                moved = [] if older is None else [_migrated(state, older)]
+                after = record.rewrite(transaction, state, [*moved, entry])
             if last is None:
-                record.anchor.set_aside()
-                record.anchor.create(head)
+                place.set_aside()
+                place.create(after)
             else:
-                record.anchor.advance(head, durable=True)
-        return ledger
+                place.advance(after, durable=True)
+        return cls(record)
 
     @property
     def key(self) -> SigningKey:
@@ -175,7 +194,8 @@ class Ledger(Governed):
         """Open a level of the tree: ``institution``, then ``institution/department``, then a project of it.
 
         ``method`` is the filter that decides: ``basic`` (sums of ε and δ), ``zcdp`` or ``rdp``, which keeps to one
-        ``order``. ``reason`` says why this cap.
+        ``order``. A cap in ρ, ``Budget(rho=…)``, is kept by a zCDP filter with exactly that ρ. ``reason`` says why this
+        cap.
         """
         levels = levels_of(path)
         check_cap(cap, reason)
@@ -191,7 +211,7 @@ class Ledger(Governed):
                         f"{level!r} protects {describe(above.unit)} and {path!r} would protect {describe(unit)}: their "
                         "losses do not add up. Nothing was changed. Open a separate tree for each unit."
                     )
-            return [AccountOpened(at=at, path=path, unit=unit, cap=cap, reason=reason, **kept)]
+            return [AccountOpened(at=at, path=path, unit=unit, cap=cap.without_rho, reason=reason, **kept)]
 
         self._enter(make)
 
@@ -213,13 +233,18 @@ class Ledger(Governed):
         def make(transaction: Transaction, at: str) -> list[Entry]:
             if transaction.balance(population_line(name)) is not None:
                 raise Refused(f"the population {name!r} is declared already; nothing was changed.")
-            return [PopulationDeclared(at=at, name=name, unit=unit, cap=cap, reason=reason, **kept)]
+            return [PopulationDeclared(at=at, name=name, unit=unit, cap=cap.without_rho, reason=reason, **kept)]
 
         self._enter(make)
 
     def declare_dataset(self, dataset: Dataset, *, population: str, cap: Budget) -> None:
         """Declare a version of a dataset; said again it changes nothing, said differently it is refused."""
         check_cap(cap, "declared")
+        if cap.rho is not None:
+            raise Refused(
+                f"the cap of a dataset is kept as sums of ε and δ, and {dataset.name!r} would have one in ρ; nothing "
+                "was changed. State it as ε and δ, and put ρ on the account or on the population."
+            )
 
         def make(transaction: Transaction, at: str) -> list[Entry]:
             if transaction.balance(population_line(population)) is None:
@@ -314,6 +339,18 @@ class Ledger(Governed):
                 done.append(stale.number)
         return tuple(done)
 
+    def confirm_clock(self, reason: str) -> None:
+        """Say, on record, that nobody used the ledger since its last entry and that the clock is right.
+
+        Needed after more than 7 days, or after more than was confirmed before. No budget is renewed by it: windows of
+        time go by the days of the data, never by the clock.
+        """
+        if not reason.strip():
+            raise NotDeclared("somebody vouches for a clock: say why in reason='…'. Nothing was changed.")
+        with self.record.writing() as writing:
+            since = writing.transaction.end().at
+            writing.append(ClockConfirmed(at=writing.time(confirmed=True), since=since, reason=reason))
+
     def head(self) -> SignedHead:
         """The signed head of the record, to be published."""
         with self.record.reading() as transaction:
@@ -322,7 +359,7 @@ class Ledger(Governed):
     def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""
         anchored = self.record.anchor.readable()
-        with self.record.reading() as transaction:
+        with self.record.store.reading() as transaction:  # whatever it holds
             known = heads if anchored is None else (*heads, anchored)
             found = tuple(check(transaction, heads=known, key=self.record.key.public_text))
         if anchored is None:
@@ -350,22 +387,14 @@ class Ledger(Governed):
         anchor: str | Path,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
-        """Open a ledger without comparing it with its anchor: only to verify or recover one that might be refused."""
-        signing, store = _key(key), Store(url)
+        """Open a ledger without comparing it with its anchor: only to verify one that might be refused."""
+        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
         with _closed_on_error(store):
-            if not store.exists():
-                raise LedgerError(
-                    f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init"
-                )
-            store.upgrade()
+            if not store.current():
+                _brought_up_to_date(store, place, signing, clock)
             with store.reading() as transaction:
-                first = transaction.row(1)
-                opened = None if first is None else first.entry
-            if not isinstance(opened, LedgerOpened):
-                raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
-            if opened.key != signing.public_text:
-                raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
-        return cls(SignedRecord(store, FileAnchor(anchor), signing, opened.identifier, clock))
+                identifier = _identifier(transaction, signing, store)
+        return cls(SignedRecord(store, place, signing, identifier, clock))
 
     def decision_state(self) -> DecisionState:
         """What was decided and declared so far."""
@@ -395,3 +424,59 @@ def _closed_on_error(store: Store) -> Iterator[None]:
 
 def _key(key: SigningKey | str | Path) -> SigningKey:
     return key if isinstance(key, SigningKey) else SigningKey.load(key)
+
+
+def _existing(url: str | Path) -> Store:
+    store = Store(url)
+    with _closed_on_error(store):
+        if not store.exists():
+            raise LedgerError(f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init")
+    return store
+
+
+def _identifier(transaction: Transaction, key: SigningKey, store: Store) -> str:
+    """What the record calls itself; the anchor has to say the same."""
+    first = transaction.row(1)
+    opened = None if first is None else first.entry
+    if not isinstance(opened, LedgerOpened):
+        raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
+    if opened.key != key.public_text:
+        raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
+    return opened.identifier
+
+
+def _brought_up_to_date(store: Store, place: FileAnchor, key: SigningKey, clock: Callable[[], datetime]) -> None:
+    """Replay a ledger of older tables, hold it to its anchor, and only then sign what follows from it."""
+    with store.rewriting() as (transaction, older):
+        if older is None:
+            return  # somebody else was faster
+        record = SignedRecord(store, place, key, _identifier(transaction, key, store), clock)
+        last = record.anchored()
+        if last.head.state:
+            raise LedgerError(
+                f"the tables of {store.name} are older than its anchor {place.path}: the database was restored from a "
+                "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."
+            )
+        state = checked_state(transaction.rows(), heads=(last,), key=key.public_text, unsigned=True)
+        end = end_of(state)
+        if end.number != last.head.number:
+            raise LedgerError(
+                f"entries {last.head.number + 1} to {end.number} of {store.name} came after what was anchored, and "
+                "rows were not signed then, so that anybody may have added them. Nothing was changed. If you know "
+                "them, open the ledger once with the sfumato that wrote them, which anchors them."
+            )
+        record.rewrite(transaction, state, [_migrated(state, older)])
+
+
+def _migrated(state: MemoryLedgerState, older: str) -> Migrated:
+    end = end_of(state)
+    return Migrated(at=end.at, tables=older, digest=end.digest, state=map_of(state).root())
+
+
+def _digests(transaction: Transaction, number: int) -> dict[int, str]:
+    row = transaction.row(number)
+    return {} if row is None else {number: row.digest}
+
+
+def _larger(one: Budget, other: Budget) -> Budget:
+    return Budget(epsilon=max(one.epsilon, other.epsilon), delta=max(one.delta, other.delta))

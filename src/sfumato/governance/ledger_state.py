@@ -25,6 +25,7 @@ from sfumato.governance.entries import (
     AccountOpened,
     Acted,
     Advanced,
+    ClockConfirmed,
     Committed,
     DatasetClosed,
     DatasetDeclared,
@@ -54,6 +55,8 @@ __all__ = [
     "apply",
     "asked_for",
     "dataset_line",
+    "decided_on",
+    "end_of",
     "lifetime_line",
     "losses_of",
     "population_line",
@@ -97,16 +100,20 @@ def question_key(question: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """A declared version of a dataset, the people it is about, and whether it was closed."""
+    """A declared version of a dataset, the people it is about, whether it was closed, the entry that declared it."""
 
     dataset: Dataset
     population: str
     closed: bool = False
+    declared: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """A charge and what became of it; ``number`` is that of its entry, ``place`` how far its count has come."""
+    """A charge and what became of it; ``number`` is that of its entry, ``place`` how far its count has come.
+
+    ``digest`` is that of its entry, ``answered`` that of the entry ``answer``: a row of the record is believed by them.
+    """
 
     number: int
     state: State
@@ -121,6 +128,8 @@ class Charge:
     answer: int | None = None
     place: int | None = None
     holder: str | None = None
+    digest: str = ""
+    answered: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +141,10 @@ class Totals:
     at: str
     epsilon: Fraction
     delta: Fraction
-    governed: int = 0
-    """The last entry that decided or declared something (:mod:`sfumato.governance.decision_state`)."""
+    decisions: str = ""
+    """A digest of all entries that decided or declared something (:mod:`sfumato.governance.decision_state`)."""
+    state: str = ""
+    """The root of the map of the stored state (:mod:`sfumato.governance.leaves`); a replay leaves it out."""
 
 
 class LedgerState(Protocol):
@@ -179,8 +190,8 @@ class LedgerState(Protocol):
         """Keep a charge in place of the one with the same number."""
         ...
 
-    def put_answer(self, key: str, number: int) -> None:
-        """Remember the entry that answers a question."""
+    def put_answer(self, key: str, number: int, digest: str) -> None:
+        """Remember the entry that answers a question, and its digest."""
         ...
 
     def decision_state(self) -> DecisionState:
@@ -207,7 +218,7 @@ class MemoryLedgerState:
     kept: dict[str, Balance] = field(default_factory=dict)
     editions: dict[Dataset, Edition] = field(default_factory=dict)
     charges: dict[int, Charge] = field(default_factory=dict)
-    answers: dict[str, int] = field(default_factory=dict)
+    answers: dict[str, tuple[int, str]] = field(default_factory=dict)
     head: Totals | None = None
     decided: DecisionState = field(default_factory=lambda: DecisionState(ledger=""), compare=False)
 
@@ -250,9 +261,9 @@ class MemoryLedgerState:
         """Keep a charge in place of the one with the same number."""
         self.charges[charge.number] = charge
 
-    def put_answer(self, key: str, number: int) -> None:
-        """Remember the entry that answers a question."""
-        self.answers[key] = number
+    def put_answer(self, key: str, number: int, digest: str) -> None:
+        """Remember the entry that answers a question, and its digest."""
+        self.answers[key] = (number, digest)
 
     def decision_state(self) -> DecisionState:
         """What was decided and declared."""
@@ -306,13 +317,13 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
     """Enter what an entry says into the stored state."""
     totals = state.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
-    governed = 0 if totals is None else totals.governed
+    decisions = "" if totals is None else totals.decisions
     _check_time(totals, entry)
     if isinstance(entry, LedgerOpened) is not (totals is None):
         raise LedgerError("a record is opened once, by its first entry; nothing was changed.")
     if isinstance(entry, GOVERNING):
         _govern(state, row.number, entry)
-        governed = row.number
+        decisions = decided_on(decisions, row)
     match entry:
         case LedgerOpened():
             state.put_decision_state(DecisionState(ledger=entry.identifier))
@@ -329,7 +340,7 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             if state.balance(line) is None:
                 people = _known(state, population_line(entry.population))
                 state.put_balance(_begun(state, Balance(name=line, unit=people.unit, cap=entry.cap)))
-            state.put_edition(Edition(dataset=entry.dataset, population=entry.population))
+            state.put_edition(Edition(dataset=entry.dataset, population=entry.population, declared=row.number))
         case DatasetClosed():
             edition = state.edition(entry.dataset)
             if edition is None:
@@ -338,7 +349,7 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
         case Reserved():
             losses = losses_of(state, entry)
             _move(state, entry.lines, entry.cost, losses, times=1)
-            state.put_charge(_charge(row.number, entry, losses))
+            state.put_charge(_charge(row, entry, losses))
             epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
         case Started():
             state.put_charge(replace(_open(state, entry.charge), started=True))
@@ -349,8 +360,9 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
                 raise LedgerError(f"the count of charge {entry.charge} does not go on like this; nothing was changed.")
             state.put_charge(replace(charge, place=entry.place, holder=entry.holder))
         case Committed():
-            state.put_charge(replace(_open(state, entry.charge), state=State.COMMITTED, answer=row.number))
-            state.put_answer(question_key(entry.question), row.number)
+            settled = replace(_open(state, entry.charge), state=State.COMMITTED)
+            state.put_charge(replace(settled, answer=row.number, answered=row.digest))
+            state.put_answer(question_key(entry.question), row.number, row.digest)
         case Released():
             _give_back(state, entry.charge, State.RELEASED)
         case Expired(counted=False):
@@ -359,14 +371,28 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             state.put_charge(replace(_open(state, entry.charge), state=State.EXPIRED))
         case Recovered():
             for balance in state.balances():
-                state.put_balance(balance.exhausted() if _is_life(balance) else balance.used_up(entry.gap))
+                nothing = entry.whole or _is_life(balance)
+                state.put_balance(balance.exhausted() if nothing else balance.used_up(entry.gap))
             epsilon, delta = _added(epsilon, entry.gap.epsilon), _added(delta, entry.gap.delta)
         case Repriced():
             more = _reprice(state, entry)
             epsilon, delta = _added(epsilon, more.epsilon), _added(delta, more.delta)
     state.put_totals(
-        Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, governed=governed)
+        Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, decisions=decisions)
     )
+
+
+def end_of(state: LedgerState) -> Totals:
+    """The head of a state that must have one."""
+    totals = state.totals()
+    if totals is None:
+        raise LedgerError("the record of the ledger is empty; nothing was done.")
+    return totals
+
+
+def decided_on(before: str, row: Row) -> str:
+    """The digest of all decisions, with one more."""
+    return hashlib.sha256(canonical([before, row.number, row.digest]).encode()).hexdigest()
 
 
 def replay(rows: Iterable[Row]) -> MemoryLedgerState:
@@ -464,7 +490,7 @@ def _begun(state: LedgerState, balance: Balance) -> Balance:
     lost = state.decision_state().lost
     if lost is None:
         return balance
-    return balance.exhausted() if _is_life(balance) else balance.used_up(lost)
+    return balance.exhausted() if _is_life(balance) or state.decision_state().lost_whole else balance.used_up(lost)
 
 
 def _is_life(balance: Balance) -> bool:
@@ -485,13 +511,16 @@ def _check_time(totals: Totals | None, entry: Entry) -> None:
         back = totals is not None and now < datetime.fromisoformat(totals.at) and not isinstance(entry, Recovered)
     except (ValueError, TypeError):
         raise LedgerError("an entry does not say when it was made; nothing was changed.") from None
+    if isinstance(entry, ClockConfirmed) and (totals is None or entry.since != totals.at):
+        raise LedgerError("a silence is confirmed from the entry before it on; nothing was changed.")
     if now.tzinfo is None or back:
         raise LedgerError("an entry was made before the one that it follows; nothing was changed.")
 
 
-def _charge(number: int, entry: Reserved, losses: Mapping[str, Fraction]) -> Charge:
+def _charge(row: Row, entry: Reserved, losses: Mapping[str, Fraction]) -> Charge:
     return Charge(
-        number=number,
+        number=row.number,
+        digest=row.digest,
         state=State.RESERVED,
         cost=entry.cost,
         losses=tuple(losses.items()),

@@ -6,17 +6,18 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from fractions import Fraction
 
-from sfumato.accounting.filters import BasicFilter
 from sfumato.core.budget import Budget
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
-from sfumato.core.statement import Account
 from sfumato.core.stored import Stored, moment
+from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.governance.balances import Balance
 
 __all__ = ["MemoryLedger"]
 
@@ -27,15 +28,17 @@ class MemoryLedger:
     """One account, its charges and the stored answers, under one lock.
 
     Guarantee: charges never exceed the budget, whatever order threads come in; a reservation that is never settled goes
-    on counting. Assumes: nothing outlives the process, so a new process starts a new budget: for trials only.
+    on counting. A budget in ρ is kept in ρ, exactly (:class:`~sfumato.governance.balances.Balance`). Assumes: nothing
+    outlives the process, so a new process starts a new budget: for trials only.
     """
 
     NAME = "none (in memory)"
 
-    def __init__(self, *, account: str, budget: Budget) -> None:
+    def __init__(self, *, account: str, budget: Budget, unit: Unit) -> None:
         self._account = account
-        self._filter = BasicFilter(budget=budget)
+        self._balance = Balance(name=account, unit=unit, cap=budget.without_rho, rho=budget.rho)
         self._states: list[State] = []
+        self._losses: dict[int, Fraction | None] = {}
         self._questions: dict[int, tuple[str | None, Reservation]] = {}
         self._given: dict[int, tuple[str, Release]] = {}
         self._places: dict[int, tuple[int, str]] = {}
@@ -49,17 +52,24 @@ class MemoryLedger:
     @property
     def budget(self) -> Budget:
         """What was allowed in all."""
-        return self._filter.budget
+        return self._in_rho(self._balance.filter_cap, self._balance.cap)
 
     @property
     def spent(self) -> Budget:
         """What counts as spent, open reservations included."""
-        return self._filter.spent
+        balance = self._balance
+        return self._in_rho(balance.filter_spent, balance.spent)
 
     @property
     def left(self) -> Budget:
         """What may still be asked for."""
-        return self._filter.left
+        balance = self._balance
+        return self._in_rho(balance.filter_left, balance.left)
+
+    @staticmethod
+    def _in_rho(rho: Fraction | None, comes_to: Budget) -> Budget:
+        """An amount as this account keeps it."""
+        return comes_to if rho is None else Budget.of_rho(rho, comes_to)
 
     @property
     def home(self) -> str:
@@ -94,33 +104,31 @@ class MemoryLedger:
     ) -> Reservation:
         """Charge before anything is read, or refuse with the numbers and change nothing.
 
-        All datasets are charged to the one account, by sums: what is read, and how it is blurred, does not matter here.
+        All datasets are charged to the one account: what is read does not matter here, and how it is blurred matters
+        where the budget is one of ρ, which ``event`` has.
         """
-        del datasets, event
+        del datasets
         if idempotency is not None or reads is not None:
             raise NotDeclared(
                 "idempotency keys and windows of time need a ledger that outlives its process; nothing was read and "
                 "nothing was spent. Say ledger='ledger.db'."
             )
         self._check_process()
+        loss = self._balance.lost(event)
         with self._lock:
-            after = self._filter.after(cost, self._account)
-            if max(after.spent.epsilon.denominator, after.spent.delta.denominator) > MOST_PARTS:
+            self._balance.admit(cost, loss)
+            after = self._balance.moved(cost, loss, times=1, charges=1)
+            sums = (after.epsilon_spent, after.delta_spent, after.rho_spent)
+            if max(each.denominator for each in sums) > MOST_PARTS:
                 raise LedgerError(
                     f"the charges of {self._account!r} have too many different denominators: their sum could not "
                     "be written down any more. Nothing was read and nothing was spent. Ask with fewer digits."
                 )
-            self._filter = after
+            self._balance = after
             self._states.append(State.RESERVED)
-            counted = sum(state is not State.RELEASED for state in self._states)
-            account = Account(
-                name=self._account,
-                ledger=self.NAME,
-                budget=self._filter.budget,
-                spent=self._filter.spent,
-                releases=counted,
-            )
-            reservation = Reservation(number=len(self._states) - 1, cost=cost, account=account)
+            number, account = len(self._states) - 1, after.account(self._account, self.NAME)
+            self._losses[number] = loss
+            reservation = Reservation(number=number, cost=cost, account=account)
             if lasts is None:  # one that never goes stale may be gone on with
                 self._questions[reservation.number] = (question, reservation)
             return reservation
@@ -173,8 +181,8 @@ class MemoryLedger:
         with self._lock:
             self._settle(reservation, State.RELEASED)
             self._questions.pop(reservation.number, None)
-            filtered = self._filter
-            self._filter = BasicFilter(budget=filtered.budget, spent=filtered.spent - reservation.cost)
+            loss = self._losses[reservation.number]
+            self._balance = self._balance.moved(reservation.cost, loss, times=-1, charges=-1)
 
     def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored]) -> bool:
         """Let no row of these versions be read any more, nor under other names declared before; False if closed."""

@@ -30,6 +30,7 @@ __all__ = [
     "EDITION",
     "HEAD",
     "KEYS",
+    "NODE",
     "RECORD",
     "TABLES",
     "added",
@@ -41,6 +42,7 @@ __all__ = [
     "columns",
     "commit",
     "edition_of",
+    "edition_row",
     "kept",
     "named",
     "on_sqlite",
@@ -63,25 +65,27 @@ def _table(name: str, *columns: str, **typed: type[sa.types.TypeEngine[Any]]) ->
     )
 
 
-RECORD = _table("record", "kind", "body", "previous", "digest", number=sa.BigInteger)
-HEAD = _table("head", "digest", "at", "epsilon", "delta", one=sa.Integer, number=sa.BigInteger, governed=sa.BigInteger)
+RECORD = _table("record", "kind", "body", "previous", "digest", "nonce", "head", number=sa.BigInteger)
+HEAD = _table("head", "digest", "at", "epsilon", "delta", "state", "decisions", one=sa.Integer, number=sa.BigInteger)
 BALANCE = _table(
     "balance",
     *("name", "unit", "cap_epsilon", "cap_delta", "cap_rho", "cap_loss", "loss_order"),
     *("epsilon_spent", "delta_spent", "rho_spent", "loss_spent"),
     charges=sa.BigInteger,
 )
-EDITION = _table("edition", "name", "edition", "population", closed=sa.Boolean)
+EDITION = _table("edition", "name", "edition", "population", closed=sa.Boolean, declared=sa.BigInteger)
 CHARGE = _table(
     "charge",
     *("state", "epsilon", "delta", "losses", "lines", "idempotency", "request", "expires", "holder"),
+    *("digest", "answered"),
     number=sa.BigInteger,
     queued=sa.Boolean,
     started=sa.Boolean,
     answer=sa.BigInteger,
     place=sa.BigInteger,
 )
-ANSWER = _table("answer", "question", number=sa.BigInteger)
+ANSWER = _table("answer", "question", "digest", number=sa.BigInteger)
+NODE = _table("node", "path", children=sa.LargeBinary)
 KEYS = {
     "record": ["number"],
     "head": ["one"],
@@ -89,6 +93,7 @@ KEYS = {
     "edition": ["name", "edition"],
     "charge": ["number"],
     "answer": ["question"],
+    "node": ["path"],
 }
 
 
@@ -118,12 +123,38 @@ def columns(table: sa.Table) -> tuple[str, ...]:
     return tuple(column.name for column in table.columns)
 
 
+_HELD = {sa.Text: (str,), sa.LargeBinary: (bytes,), sa.BigInteger: (int,), sa.Integer: (int,), sa.Boolean: (bool, int)}
+_MAY_LACK = frozenset({"cap_rho", "cap_loss", "loss_order"})  # of balances
+_MAY_LACK |= {"idempotency", "expires", "answer", "place", "holder", "answered"}  # of charges
+
+
 @cache
 def named(table: sa.Table) -> Callable[[Sequence[object]], TableRow]:
-    """What makes a row with names out of a plain one."""
+    """What makes a row with names out of a plain one; one that holds values of other types is refused.
+
+    A text of the record is looked at where it is read (:func:`row_of`), so that verification can name the row.
+    """
     row: Any = namedtuple(table.name, columns(table))  # type: ignore[misc]  # the names are those of a table
-    make: Callable[[Sequence[object]], TableRow] = row._make
+    kinds = [
+        (object,)
+        if table.name == "record" and column.name != "number"
+        else _HELD[type(column.type)] + ((type(None),) if column.name in _MAY_LACK else ())
+        for column in table.columns
+    ]
+
+    def make(values: Sequence[object]) -> TableRow:
+        if not all(map(isinstance, values, kinds)):
+            raise _unreadable(table.name)
+        return row._make(values)
+
     return make
+
+
+def _unreadable(table: str) -> LedgerError:
+    return LedgerError(
+        f"a row of the table {table} in the database cannot be read: somebody wrote to it. Nothing was read and "
+        "nothing was spent. Find the place: sfumato ledger verify"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -161,10 +192,7 @@ def _readable(read: Callable[[TableRow], Kept]) -> Callable[[TableRow], Kept]:
         except SfumatoError:
             raise
         except (AttributeError, TypeError, ValueError):
-            raise LedgerError(
-                f"a row of the table {type(row).__name__} in the database cannot be read: somebody wrote to it. "
-                "Nothing was read and nothing was spent. Find the place: sfumato ledger verify"
-            ) from None
+            raise _unreadable(type(row).__name__) from None
 
     return held
 
@@ -192,9 +220,8 @@ def _budget(epsilon: str, delta: str) -> Budget:
 
 def row_of(row: TableRow) -> Row:
     """A row of the record, from that of the database; bytes in the place of a text are never taken for it."""
-    texts = (row.kind, row.body, row.previous, row.digest)
-    kind, body, previous, digest = (text if type(text) is str else repr(text) for text in texts)
-    return Row(number=row.number, kind=kind, body=body, previous=previous, digest=digest)
+    texts = (row.kind, row.body, row.previous, row.digest, row.nonce, row.head)
+    return Row(row.number, *(text if type(text) is str else repr(text) for text in texts))
 
 
 @lru_cache(maxsize=256)
@@ -263,20 +290,35 @@ def balance_of(row: TableRow) -> Balance:
 def totals_of(row: TableRow) -> Totals:
     """The head and the sums, from their row."""
     epsilon, delta = _part(row.epsilon), _part(row.delta)
-    return Totals(number=row.number, digest=row.digest, at=row.at, epsilon=epsilon, delta=delta, governed=row.governed)
+    return Totals(
+        number=row.number,
+        digest=row.digest,
+        at=row.at,
+        epsilon=epsilon,
+        delta=delta,
+        decisions=row.decisions,
+        state=row.state,
+    )
 
 
 def totals_row(totals: Totals) -> dict[str, object]:
     """The head and the sums as a row."""
     values = {"one": 1, "number": totals.number, "digest": totals.digest, "at": totals.at}
-    return values | {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta), "governed": totals.governed}
+    values |= {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta)}
+    return values | {"state": totals.state, "decisions": totals.decisions}
 
 
 @_readable
 def edition_of(row: TableRow) -> Edition:
     """A declared version, from its row."""
     dataset = Dataset(name=row.name, edition=row.edition)
-    return Edition(dataset=dataset, population=row.population, closed=bool(row.closed))
+    return Edition(dataset=dataset, population=row.population, closed=bool(row.closed), declared=row.declared)
+
+
+def edition_row(edition: Edition) -> dict[str, object]:
+    """A declared version as a row."""
+    values = {"name": edition.dataset.name, "edition": edition.dataset.edition, "population": edition.population}
+    return values | {"closed": edition.closed, "declared": edition.declared}
 
 
 def charge_row(charge: Charge) -> dict[str, object]:
@@ -296,6 +338,8 @@ def charge_row(charge: Charge) -> dict[str, object]:
         "answer": charge.answer,
         "place": charge.place,
         "holder": charge.holder,
+        "digest": charge.digest,
+        "answered": charge.answered,
     }
 
 
@@ -316,4 +360,6 @@ def charge_of(row: TableRow) -> Charge:
         answer=row.answer,
         place=row.place,
         holder=row.holder,
+        digest=row.digest,
+        answered=row.answered,
     )

@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from fractions import Fraction
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -23,8 +22,6 @@ from sfumato.errors import InvalidInput, LedgerError
 from sfumato.governance import rows
 from sfumato.governance.alone import alone
 from sfumato.governance.decision_state import DecisionState
-from sfumato.governance.entries import START
-from sfumato.governance.ledger_state import Totals
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.rows import HEAD, chosen
 from sfumato.governance.transaction import Transaction
@@ -32,6 +29,7 @@ from sfumato.governance.transaction import Transaction
 __all__ = ["Store", "shown"]
 
 PATIENCE = 60  # seconds to wait for other writers
+STALLED = 30  # seconds after which a server gives up a writer that says nothing: all others wait for it
 
 # Who holds a question may take long, so nobody who waits is sent away; a machine that fell silent is given up.
 HELD = (
@@ -60,10 +58,11 @@ class Store:
         self._process = 0
         self._forked: list[sa.Engine] = []
         self._engine: sa.Engine | None = None
-        self._decided: dict[int, DecisionState] = {}
+        self._decided: dict[str, DecisionState] = {}
+        self._proven: dict[bytes, tuple[bytes, ...]] = {}
         self._turn = threading.Lock()
         driver = self.url.get_dialect().import_dbapi()
-        self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error)
+        self.errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error, UnicodeDecodeError)
         self._apart = sa.create_engine(self.url, poolclass=sa.NullPool, connect_args=_given(self.url))
 
     @property
@@ -90,24 +89,42 @@ class Store:
                 raise LedgerError(f"{self.name} holds a ledger already; nothing was changed. Open it instead.")
             migrate(connection)
             transaction = Transaction(connection.connection.cursor())
-            transaction.put_totals(Totals(number=0, digest=START, at="", epsilon=Fraction(0), delta=Fraction(0)))
+            transaction.put_empty()
             transaction.flush()
 
-    def upgrade(self) -> None:
-        """Bring an older ledger to the tables of this code; a newer one is refused."""
+    def current(self) -> bool:
+        """Whether the tables are those of this code."""
         with self._failing("nothing was changed"), self._connected().connect() as connection:
-            if present(connection) == newest():
-                return
+            return present(connection) == newest()
+
+    @contextmanager
+    def rewriting(self) -> Iterator[tuple[Transaction, str | None]]:
+        """The one writer, who may write the whole stored state anew, in the tables of this code.
+
+        With the revision that they had, None where they were current. A newer one is refused. Where the block fails,
+        tables and rows are as they were.
+        """
         with self.migrating() as connection:
-            try:
-                migrate(connection)
-            except Exception as wrong:
-                if isinstance(wrong, SQLAlchemyError):
-                    raise
-                raise LedgerError(
-                    f"{self.name} was written by a newer sfumato (tables {present(connection)}, known are up to "
-                    f"{newest()}); nothing was changed. Update sfumato."
-                ) from None
+            before = present(connection)
+            if before != newest():
+                self._migrate(connection)
+            cursor = connection.connection.cursor()
+            if not self.lite:
+                rows.run(cursor, chosen(HEAD, "WHERE one = 1 FOR UPDATE"))
+            transaction = Transaction(cursor)
+            yield transaction, None if before == newest() else before
+            transaction.flush()
+
+    def _migrate(self, connection: sa.Connection) -> None:
+        try:
+            migrate(connection)
+        except Exception as wrong:
+            if isinstance(wrong, SQLAlchemyError):
+                raise
+            raise LedgerError(
+                f"{self.name} was written by a newer sfumato (tables {present(connection)}, known are up to "
+                f"{newest()}); nothing was changed. Update sfumato."
+            ) from None
 
     @contextmanager
     def migrating(self) -> Iterator[sa.Connection]:
@@ -130,7 +147,7 @@ class Store:
     def reading(self) -> Iterator[Transaction]:
         """One consistent view of the record and its stored state."""
         with self._failing("nothing was changed"), self._begun(_begin(lite=self.lite)) as cursor:
-            yield Transaction(cursor, self._decided)
+            yield Transaction(cursor, self._decided, self._proven)
             cursor.connection.commit()
 
     @contextmanager
@@ -141,7 +158,7 @@ class Store:
             begin += "; " + chosen(HEAD, "WHERE one = 1 FOR UPDATE")
         self._connected()  # a forked process has a turn of its own
         with self._failing("nothing was changed"), self._turn, self._begun(begin) as cursor:
-            transaction = Transaction(cursor, self._decided)
+            transaction = Transaction(cursor, self._decided, self._proven)
             transaction.locked()
             yield transaction
             transaction.flush()
@@ -190,7 +207,7 @@ class Store:
         except BaseException:
             try:
                 connection.rollback()
-            except self._errors:
+            except self.errors:
                 connection.invalidate()  # the server is gone, and the transaction with it
             raise
         finally:
@@ -203,7 +220,7 @@ class Store:
         cursor: rows.Cursor = connection.cursor()
         try:
             rows.run(cursor, begin)
-        except self._errors as wrong:
+        except self.errors as wrong:
             gone = engine.dialect.is_disconnect(wrong, connection.dbapi_connection, None)  # type: ignore[arg-type]  # an error of the driver
             if not gone:
                 connection.close()
@@ -237,7 +254,7 @@ class Store:
     def _failing(self, outcome: str) -> Iterator[None]:
         try:
             yield
-        except self._errors as wrong:
+        except self.errors as wrong:
             cause = getattr(wrong, "orig", None) if isinstance(wrong, SQLAlchemyError) else wrong
             reason = (str(cause or "").strip() or type(wrong).__name__).splitlines()[0]
             raise LedgerError(
@@ -306,5 +323,6 @@ def _begin(*, lite: bool, writes: bool = False) -> str:
         return "BEGIN IMMEDIATE" if writes else "BEGIN"
     if not writes:
         return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    waiting = f"SET LOCAL synchronous_commit TO on; SET LOCAL lock_timeout TO '{PATIENCE}s'"
+    waiting = f"SET LOCAL synchronous_commit TO on; SET LOCAL lock_timeout TO '{PATIENCE}s'; "
+    waiting += f"SET LOCAL idle_in_transaction_session_timeout TO '{STALLED}s'"
     return f"BEGIN ISOLATION LEVEL READ COMMITTED; {waiting}"  # after the lock, see what is newest

@@ -57,9 +57,15 @@ def check_cap(cap: Budget, reason: str) -> None:
 def filter_of(cap: Budget, method: str, order: Exact | None = None) -> FilterCap:
     """The cap of the filter that keeps within a budget, as entries state it; nothing where sums of ε and δ decide.
 
+    A cap in ρ is that of a zCDP filter, exactly.
+
     >>> filter_of(Budget(epsilon=1), "basic")
     {'rho': None, 'order': None, 'loss': None}
     """
+    if cap.rho is not None:
+        if method == "rdp" or order is not None:
+            raise InvalidInput("a cap in ρ is kept by a zCDP filter; nothing was changed. Leave method and order out.")
+        return {"rho": cap.rho, "order": None, "loss": None}
     if method not in METHODS:
         raise InvalidInput(
             f'method = {method!r} is not a filter of an account; nothing was changed. Use "basic", "zcdp" or "rdp".'

@@ -1,8 +1,14 @@
-"""One transaction of the database: the record of a ledger and its stored state, read and written in it."""
+"""One transaction of the database: the record of a ledger and its stored state, read and written in it.
 
-from collections.abc import Iterator, Sequence
+Whoever can write to the database can put anything there. What a transaction reads of the stored state is therefore kept
+beside its key, and held to the root of the signed head, all at once: before an entry is signed, and before anything
+that was read leaves the transaction (:meth:`Transaction.prove`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import chain
 
 import sqlalchemy as sa
@@ -11,10 +17,23 @@ from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.errors import LedgerError
 from sfumato.governance import rows
+from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import GOVERNING, DecisionState
-from sfumato.governance.entries import CHARGING, START, DatasetDeclared, Entry, LedgerOpened, Recovered, Row
-from sfumato.governance.ledger_state import Charge, Edition, Totals, apply
+from sfumato.governance.entries import CHARGING, START, Entry, Row
+from sfumato.governance.leaves import (
+    Key,
+    about,
+    answer_leaf,
+    balance_leaf,
+    charge_leaf,
+    edition_leaf,
+    map_of,
+    names_leaf,
+    place_of,
+    said,
+)
+from sfumato.governance.ledger_state import Charge, Edition, MemoryLedgerState, Totals, apply, decided_on
 from sfumato.governance.rows import (
     ANSWER,
     BALANCE,
@@ -22,6 +41,7 @@ from sfumato.governance.rows import (
     EDITION,
     HEAD,
     KEYS,
+    NODE,
     RECORD,
     Cursor,
     TableRow,
@@ -33,6 +53,7 @@ from sfumato.governance.rows import (
     chosen,
     columns,
     edition_of,
+    edition_row,
     kept,
     named,
     on_sqlite,
@@ -40,6 +61,7 @@ from sfumato.governance.rows import (
     totals_of,
     totals_row,
 )
+from sfumato.governance.state_map import StateMap, hashed
 
 __all__ = ["Transaction"]
 
@@ -47,74 +69,145 @@ PAGE = 1000  # rows that are read at a time
 MOST = 500  # rows that one statement writes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Transaction:
     """The state in one transaction: each number is text ``p/q``, read and compared as an exact rational.
 
     Nobody else can change what a transaction has read, so each balance and each charge is read once. What is put waits
     until something is read or the transaction ends, and is then written table by table. ``cursor`` is the driver's.
+    Before :meth:`believe` nothing is proven, and nothing can be appended: so is a ledger verified that might be forged.
     """
 
     cursor: Cursor
-    _known: dict[int, DecisionState] = field(default_factory=dict)
+    _known: dict[str, DecisionState] = field(default_factory=dict)
+    _proven: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
     _seen: dict[str, Balance] = field(default_factory=dict)
     _charges: dict[int, Charge] = field(default_factory=dict)
     _moved: dict[str, Balance] = field(default_factory=dict)
     _put_off: dict[sa.Table, dict[tuple[object, ...], tuple[object, ...]]] = field(default_factory=dict)
-    _end: list[Totals] = field(default_factory=list)
-    _decided: list[DecisionState] = field(default_factory=list)
+    _end: Totals | None = None
+    _decided: DecisionState | None = None
+    _ledger: str = ""
+    _map: StateMap | None = None
+    _met: dict[Key, bytes | None] = field(default_factory=dict)
+    """What was read and is not proven yet, as the hash that its leaf must hold; None where nothing was found."""
+    _made: dict[Key, bytes] = field(default_factory=dict)
+    """What was put and is not in the map yet."""
+
+    def believe(self, ledger: str, state: str) -> None:
+        """Hold all that is read from now on to the root of a head that was proven, of the ledger that it names."""
+        self._ledger, self._map = ledger, StateMap(self._nodes, state, self._proven)
+
+    def prove(self) -> None:
+        """Refuse what was read so far if any of it is not what the signed head states, and name it."""
+        if self._map is None or not self._met:
+            return
+        self._map.fetch([place_of(key) for key in (*self._met, *self._made)])
+        for key, found in self._met.items():
+            if self._map.get(place_of(key)) != found:
+                raise _forged(key)
+        self._met.clear()
+
+    def _meet(self, key: Key, found: bytes | None) -> None:
+        """Have something that was read proven; what this transaction put itself is compared at once."""
+        if self._map is None:
+            return
+        kept = self._made if key in self._made else self._met
+        if kept.setdefault(key, found) != found:  # type: ignore[arg-type]  # what was made is there
+            raise _forged(key)
+
+    def _sealed(self) -> str:
+        """The root of the map with all that was put."""
+        if self._map is None:
+            raise LedgerError("nothing is appended to a record whose head was not proven; nothing was changed.")
+        self.prove()
+        self._map.fetch([place_of(key) for key in self._made])
+        for key, leaf in self._made.items():
+            self._map.put(place_of(key), leaf)
+        self._made.clear()
+        return self._map.root()
+
+    def _nodes(self, paths: list[str]) -> Mapping[str, bytes]:
+        found: dict[str, bytes] = {}
+        for start in range(0, len(paths), MOST):
+            some = tuple(paths[start : start + MOST])
+            wanted = f"WHERE path IN ({', '.join(['?'] * len(some))})"
+            found.update((row.path, row.children) for row in self._all(NODE, wanted, some))
+        return found
 
     def balance(self, name: str) -> Balance | None:
         """A balance by its name."""
         if name not in self._seen:
             row = self._one(BALANCE, name=name)
             if row is None:
+                self._meet(("balance", name), None)
                 return None
-            self._seen[name] = balance_of(row)
+            self._see(name, row)
         return self._seen[name]
+
+    def _see(self, name: str, row: TableRow) -> Balance:
+        balance = self._seen[name] = balance_of(row)
+        self._meet(("balance", name), balance_leaf(balance))
+        return balance
 
     def gather(self, names: Sequence[str]) -> None:
         """Read several balances at once, before they are asked for one by one."""
         new = tuple(name for name in names if name not in self._seen)
         if new:
             for row in self._all(BALANCE, f"WHERE name IN ({', '.join(['?'] * len(new))})", new):
-                self._seen[row.name] = balance_of(row)
+                self._see(row.name, row)
 
     def balances(self) -> list[Balance]:
-        """All balances, by name."""
-        return sorted(map(balance_of, self._all(BALANCE)), key=lambda balance: balance.name)
+        """All balances, by name: to be shown. Each is proven, that none is missing is not."""
+        found = [self._see(row.name, row) for row in self._all(BALANCE)]
+        return sorted(found, key=lambda balance: balance.name)
 
     def put_balance(self, balance: Balance) -> None:
         """Keep a balance in place of the one with the same name."""
         self._seen[balance.name] = self._moved[balance.name] = balance
+        self._made["balance", balance.name] = balance_leaf(balance)
 
     def edition(self, dataset: Dataset) -> Edition | None:
         """A declared version of a dataset."""
         row = self._one(EDITION, name=dataset.name, edition=dataset.edition)
-        return None if row is None else edition_of(row)
+        found = None if row is None else edition_of(row)
+        self._meet(("edition", dataset.name, dataset.edition), None if found is None else edition_leaf(found))
+        return found
 
     def population(self, name: str) -> str | None:
         """The people that a dataset is about, in all its versions."""
         row = next(self._all(EDITION, "WHERE name = ? LIMIT 1", (name,)), None)
-        return None if row is None else str(row.population)
+        found = None if row is None else edition_of(row)
+        self._meet(("about", name), None if found is None else about(found))
+        return None if found is None else found.population
 
     def put_edition(self, edition: Edition) -> None:
         """Keep a version."""
-        values = {"name": edition.dataset.name, "edition": edition.dataset.edition, "population": edition.population}
-        self._put(EDITION, values | {"closed": edition.closed})
+        name, people = edition.dataset.name, edition.population
+        if self.population(name) is None:
+            self._made["datasets", people] = names_leaf({*self.datasets(people), name}) or b""
+            self._made["about", name] = about(edition)
+        self._made["edition", name, edition.dataset.edition] = edition_leaf(edition)
+        self._put(EDITION, edition_row(edition))
 
     def charge(self, number: int) -> Charge | None:
         """A charge by its number."""
         if number not in self._charges:
             row = self._one(CHARGE, number=number)
             if row is None:
+                self._meet(("charge", number), None)
                 return None
-            self._charges[number] = charge_of(row)
+            self._charges[number] = self._charge(number, row)
         return self._charges[number]
+
+    def _charge(self, number: int, row: TableRow) -> Charge:
+        charge = charge_of(row)
+        self._meet(("charge", number), charge_leaf(charge))
+        return charge
 
     def charges(self) -> Iterator[Charge]:
         """All charges, by number."""
-        return map(charge_of, self._paged(CHARGE, "number"))
+        return (self._charge(row.number, row) for row in self._paged(CHARGE, "number"))
 
     def known(self, number: int) -> Charge:
         """A charge that must be there."""
@@ -133,67 +226,77 @@ class Transaction:
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key."""
         row = self._one(CHARGE, idempotency=idempotency)
-        return None if row is None else charge_of(row)
+        self._meet(("key", idempotency), None if row is None else hashed(row.number))
+        return None if row is None else self._charge(row.number, row)
 
     def stale(self, now: str) -> list[Charge]:
         """Open charges whose time is over, oldest first."""
         due = "WHERE state = ? AND expires IS NOT NULL ORDER BY number"
         found = self._all(CHARGE, due, (State.RESERVED.value,))
-        return [charge_of(row) for row in found if row.expires <= now]  # compared here, not by a collation
+        charges = [self._charge(row.number, row) for row in found]
+        return [one for one in charges if one.expires is not None and one.expires <= now]  # not by a collation
 
     def unsettled(self) -> list[Charge]:
         """Open charges, oldest first."""
         waiting = self._all(CHARGE, "WHERE state = ? ORDER BY number", (State.RESERVED.value,))
-        return [charge_of(row) for row in waiting]
+        return [self._charge(row.number, row) for row in waiting]
 
     def editions(self) -> list[Edition]:
-        """All declared versions of datasets."""
-        return [edition_of(row) for row in self._all(EDITION)]
+        """All declared versions of datasets: to be shown. Each is proven, that none is missing is not."""
+        found = [edition_of(row) for row in self._all(EDITION)]
+        for one in found:
+            self._meet(("edition", one.dataset.name, one.dataset.edition), edition_leaf(one))
+        return found
 
     def put_charge(self, charge: Charge) -> None:
         """Keep a charge in place of the one with the same number."""
         self._put(CHARGE, charge_row(charge))
         self._charges[charge.number] = charge
+        self._made["charge", charge.number] = charge_leaf(charge)
+        if charge.idempotency is not None:
+            self._made["key", charge.idempotency] = hashed(charge.number)
 
-    def answer(self, key: str) -> int | None:
-        """The entry that answers a question."""
+    def answer(self, key: str) -> tuple[int, str] | None:
+        """The entry that answers a question, and its digest."""
         row = self._one(ANSWER, question=key)
-        return None if row is None else int(row.number)
+        self._meet(("answer", key), None if row is None else answer_leaf(row.number, row.digest))
+        return None if row is None else (row.number, row.digest)
 
-    def answers(self) -> Iterator[tuple[str, int]]:
-        """The digests of all questions and the entries that answer them."""
-        return ((row.question, row.number) for row in self._paged(ANSWER, "question"))
+    def answers(self) -> Iterator[tuple[str, tuple[int, str]]]:
+        """The digests of all questions and the entries that answer them, as they are stored."""
+        return ((row.question, (row.number, row.digest)) for row in self._paged(ANSWER, "question"))
 
-    def put_answer(self, key: str, number: int) -> None:
-        """Remember the entry that answers a question."""
-        self._put(ANSWER, {"question": key, "number": number})
+    def put_answer(self, key: str, number: int, digest: str) -> None:
+        """Remember the entry that answers a question, and its digest."""
+        self._put(ANSWER, {"question": key, "number": number, "digest": digest})
+        self._made["answer", key] = answer_leaf(number, digest)
+
+    def nodes(self) -> Iterator[tuple[str, bytes]]:
+        """All nodes of the map, as they are stored."""
+        return ((row.path, row.children) for row in self._paged(NODE, "path"))
 
     def decision_state(self) -> DecisionState:
         """What was decided and declared; the store remembers it until the next decision."""
-        if not self._decided:
-            last = self.end().governed
-            if last not in self._known:
-                found = self._governed(last)
+        if self._decided is None:
+            end = self.end()
+            if end.decisions not in self._known:
+                found = self._governed(end)
                 self._known.clear()
-                self._known[last] = found
-            self._decided.append(self._known[last])
-        return self._decided[0]
+                self._known[end.decisions] = found
+            self._decided = self._known[end.decisions]
+        return self._decided
 
     def put_decision_state(self, decisions: DecisionState) -> None:
         """Keep what was decided and declared, in this transaction: it follows from the record."""
-        self._decided[:] = [decisions]
+        self._decided = decisions
 
     def totals(self) -> Totals | None:
         """The head and the sums; None for an empty record."""
-        if self._end:
-            return self._end[0]
-        return self._totals(self._one(HEAD, one=1))
+        return self._end or self._totals(self._one(HEAD, one=1))
 
     def _totals(self, row: TableRow) -> Totals | None:
-        if row is None or row.number == 0:
-            return None
-        self._end.append(totals_of(row))
-        return self._end[0]
+        self._end = None if row is None or row.number == 0 else totals_of(row)
+        return self._end
 
     def end(self) -> Totals:
         """The head of a record that must have one."""
@@ -203,9 +306,14 @@ class Transaction:
         return totals
 
     def put_totals(self, totals: Totals) -> None:
-        """Move the head."""
-        self._put(HEAD, totals_row(totals))
-        self._end[:] = [totals] if totals.number else []
+        """Move the head, with the root of all that was put before it."""
+        self._end = replace(totals, state=self._sealed())
+        self._put(HEAD, totals_row(self._end))
+
+    def put_empty(self) -> None:
+        """Make the row of a head that a first entry will move."""
+        none = Totals(number=0, digest=START, at="", epsilon=Fraction(0), delta=Fraction(0))
+        self._put(HEAD, totals_row(none))
 
     def row(self, number: int) -> Row | None:
         """A row of the record."""
@@ -216,36 +324,68 @@ class Transaction:
         """The rows of the record after a number, in order, in batches."""
         return map(row_of, self._paged(RECORD, "number", after))
 
+    def entry_at(self, number: int, digest: str) -> Entry:
+        """An entry by its number and the digest that the state states for it: what is not that entry is refused."""
+        row = self.row(number)
+        if row is None or row.digest != digest or row.expected != digest:
+            raise LedgerError(
+                f"entry {number} of the record is not the one that the ledger's state names: it was edited or removed. "
+                "Nothing was delivered and nothing was spent. Find the place: sfumato ledger verify"
+            )
+        return row.entry
+
     def datasets(self, population: str) -> set[str]:
         """The names of all datasets about some people."""
-        return {row.name for row in self._all(EDITION, "WHERE population = ?", (population,))}
+        found = {row.name for row in self._all(EDITION, "WHERE population = ?", (population,))}
+        self._meet(("datasets", population), names_leaf(found))
+        return found
 
     def declared(self, dataset: Dataset) -> int:
-        """The entry that declared a version; 0 where there is none. It looks through all that declare one."""
-        for found in self._all(RECORD, "WHERE kind = ? ORDER BY number", (DatasetDeclared.KIND,)):
-            row = row_of(found)
-            if isinstance(row.entry, DatasetDeclared) and row.entry.dataset == dataset:
-                return row.number
-        return 0
+        """The entry that declared a version; 0 where there is none."""
+        edition = self.edition(dataset)
+        return 0 if edition is None else edition.declared
 
-    def append(self, entry: Entry, *, after: int | None = None) -> Row:
-        """Write an entry at the end of the record, and what follows from it into the stored state."""
+    def append(self, entry: Entry, sign: Callable[[Totals], SignedHead]) -> SignedHead:
+        """Write an entry at the end of the record, signed, and what follows from it into the stored state."""
         totals = self.totals()
         number, previous = (0, START) if totals is None else (totals.number, totals.digest)
-        if isinstance(entry, Recovered) and after is not None:
-            number = max(number, after)
         row = Row.after(number, previous, entry)
         if not isinstance(entry, CHARGING) and row.entry != entry:  # charges are checked by who makes them
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
-        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)})
         apply(self, row, entry)
-        return row
+        signed = sign(self.end())
+        self.put_row(row, signed)
+        return signed
+
+    def put_row(self, row: Row, signed: SignedHead) -> None:
+        """Write a row with the head that it is the end of."""
+        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | {"head": signed.text})
+
+    def replace_state(self, state: MemoryLedgerState) -> None:
+        """Throw the stored state away and write this one, which was worked out from the record alone."""
+        for table in (BALANCE, EDITION, CHARGE, ANSWER, NODE):
+            rows.run(self.cursor, f"DELETE FROM {table.name}")  # noqa: S608 - ours
+        self._map = map_of(state)
+        for balance in state.kept.values():
+            self._put(BALANCE, balance_row(balance))
+        for edition in state.editions.values():
+            self._put(EDITION, edition_row(edition))
+        for charge in state.charges.values():
+            self._put(CHARGE, charge_row(charge))
+        for key, (number, digest) in state.answers.items():
+            self._put(ANSWER, {"question": key, "number": number, "digest": digest})
+        if state.head is not None:
+            self._put(HEAD, totals_row(state.head))
 
     def flush(self) -> None:
         """Write what was put; with one server's answer for all of it, where the store is a server."""
         for balance in self._moved.values():
             self._put(BALANCE, balance_row(balance))
         self._moved.clear()
+        changed = {} if self._map is None else self._map.changed
+        for path, children in changed.items():
+            self._put(NODE, {"path": path, "children": children})
+        changed.clear()
         statements = []
         for table, waiting in self._put_off.items():
             values = list(waiting.values())
@@ -266,19 +406,21 @@ class Transaction:
         row = None if self.cursor.description is None else self.cursor.fetchone()
         self._totals(None if row is None else named(HEAD)(row))
 
-    def _governed(self, last: int) -> DecisionState:
-        """Work out again what was decided up to an entry."""
-        first = self.row(1)
-        opened = None if first is None else first.entry
-        if not isinstance(opened, LedgerOpened):
-            raise LedgerError("the record does not begin with its opening; nothing was done.")
-        decisions = DecisionState(ledger=opened.identifier)
+    def _governed(self, end: Totals) -> DecisionState:
+        """Work out again what was decided, from the rows whose digests the signed head states, and from no others."""
+        decisions, digest = DecisionState(ledger=self._ledger), ""
         kinds = [cls.KIND for cls in GOVERNING]
         some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) AND number <= ? ORDER BY number"
-        for found in self._all(RECORD, some, (*kinds, last)) if last else ():
-            row = row_of(found)
-            if row.digest != row.expected:
-                raise LedgerError(f"entry {row.number} of the record was edited; nothing was done.")
+        found = [row_of(row) for row in self._all(RECORD, some, (*kinds, end.number))] if end.decisions else []
+        for row in found:
+            digest = decided_on(digest, row)
+        if digest != end.decisions or any(row.digest != row.expected for row in found):
+            raise LedgerError(
+                "the decisions in the database are not those that the signed head states: an entry of the board, of "
+                "terms or of windows was edited, removed, added or filed as another kind. Nothing was read and nothing "
+                "was spent. Find the place: sfumato ledger verify"
+            )
+        for row in found:
             decisions = decisions.after(row.number, row.entry)
         return decisions
 
@@ -305,3 +447,10 @@ class Transaction:
     def _put(self, table: sa.Table, row: dict[str, object]) -> None:
         waiting = self._put_off.setdefault(table, {})
         waiting[tuple(row[key] for key in KEYS[table.name])] = tuple(row[name] for name in columns(table))
+
+
+def _forged(key: Key) -> LedgerError:
+    return LedgerError(
+        f"{said(key)} in the database is not what the signed head of the record states: somebody wrote to the database "
+        "past the ledger. Nothing was read and nothing was spent. Find the place: sfumato ledger verify"
+    )

@@ -1,17 +1,18 @@
 """Verification: whether the record, its stored state and its anchor agree, and if not, where."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any  # stored rows by keys, with values of four kinds
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
-from sfumato.governance.entries import START, Entry, LedgerOpened, Recovered, Reserved, Row
+from sfumato.governance.entries import START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
+from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply
 from sfumato.governance.transaction import Transaction
 
-__all__ = ["LedgerFinding", "check", "check_record"]
+__all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +33,35 @@ def check(
     return check_record(transaction.rows(), heads=heads, key=key, kept=transaction)
 
 
+def checked_state(
+    rows: Iterable[Row], *, heads: tuple[SignedHead, ...], key: str, unsigned: bool = False
+) -> MemoryLedgerState:
+    """The state that follows from a record in which nothing is wrong; else an error that names the first finding."""
+    state = MemoryLedgerState()
+    for finding in check_record(rows, heads=heads, key=key, unsigned=unsigned, state=state):
+        raise LedgerError(f"the record does not hold, and nothing was changed: {finding}")
+    return state
+
+
 def check_record(
-    rows: Iterable[Row], *, heads: tuple[SignedHead, ...], key: str | None = None, kept: Transaction | None = None
+    rows: Iterable[Row],
+    *,
+    heads: tuple[SignedHead, ...],
+    key: str | None = None,
+    kept: Transaction | None = None,
+    unsigned: bool = False,
+    state: MemoryLedgerState | None = None,
 ) -> Iterator[LedgerFinding]:
     """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
 
     ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
     the reader trusts; without it the one that the record states. ``kept`` is the stored state, if it is
-    to follow from it too. Time and memory grow linearly with the record.
+    to follow from it too. ``unsigned`` rows are those of exports and databases from before rows were signed. ``state``
+    is an empty one to replay in. Time and memory grow linearly with the record.
     """
-    state, readable = MemoryLedgerState(), True
+    state, readable = MemoryLedgerState() if state is None else state, True
     number, digest, trusted = 0, START, key
+    bare: list[int] = []
     wanted = list(heads)
     for row in rows:
         entry = _safe(row)
@@ -65,12 +84,29 @@ def check_record(
             readable = problem is None
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
+        if row.head:
+            problem = _signature(row, state if readable else None, trusted)
+            if problem is not None:
+                yield LedgerFinding(entry=row.number, problem=problem)
+            if isinstance(entry, Migrated):
+                bare.clear()  # those before it were replayed by who signed this one
+        elif not unsigned:
+            bare.append(row.number)
+        for head in reached if readable else ():
+            if head.head.digest == row.digest and head.head.state not in ("", map_of(state).root()):
+                yield LedgerFinding(entry=row.number, problem="leads to another state than a signed head states")
         for head in given_up:
             after = state.head
+            if isinstance(entry, Recovered) and entry.whole:
+                continue
             if after is None or after.epsilon < head.head.epsilon or after.delta < head.head.delta:
                 yield LedgerFinding(
                     entry=row.number, problem="gave up a signed head without charging what that head states"
                 )
+    if bare:
+        yield LedgerFinding(
+            entry=bare[0], problem=f"is not signed, nor are {len(bare) - 1} others: somebody added them to the database"
+        )
     for head in wanted:
         place = head.head.number
         yield LedgerFinding(
@@ -104,6 +140,23 @@ def _entered(state: MemoryLedgerState, row: Row, entry: Entry | None) -> str | N
     return None
 
 
+def _signature(row: Row, state: MemoryLedgerState | None, trusted: str | None) -> str | None:
+    """What is wrong with the signed head of a row, if anything is; the root of the state is compared at heads alone."""
+    try:
+        signed = SignedHead.read(row.head)
+    except SfumatoError:
+        return "carries something else than a signed head"
+    head = signed.head
+    if trusted is None or (head.number, head.digest) != (row.number, row.digest) or not signed.holds(trusted):
+        return "carries a signature that does not hold for it"
+    end = None if state is None else state.head
+    if end is not None and (head.at, head.epsilon, head.delta, head.decisions) != (
+        *(end.at, end.epsilon, end.delta, end.decisions),
+    ):
+        return "was signed with other sums or decisions than follow from the record"
+    return None
+
+
 def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[LedgerFinding]:
     jumps = isinstance(entry, Recovered) and row.number == number + 1 + entry.lost
     if row.number != number + 1 and not jumps:
@@ -130,13 +183,16 @@ def _safe(row: Row) -> Entry | None:
 
 def _compared(replayed: MemoryLedgerState, transaction: Transaction) -> Iterator[LedgerFinding]:
     """Where the stored state differs from the replayed one, which is used up: a row is taken off when it was seen."""
-    if transaction.totals() != replayed.head:
+    made = map_of(replayed)
+    end = None if replayed.head is None else replace(replayed.head, state=made.root())
+    if transaction.totals() != end:
         yield LedgerFinding(entry=0, problem="the head in the stored state is not the end of the record")
     tables: tuple[tuple[str, dict[Any, Any], Iterable[tuple[Any, Any]]], ...] = (
         ("balance", replayed.kept, ((balance.name, balance) for balance in transaction.balances())),
         ("dataset", replayed.editions, ((edition.dataset, edition) for edition in transaction.editions())),
         ("charge", replayed.charges, ((charge.number, charge) for charge in transaction.charges())),
         ("answer", replayed.answers, transaction.answers()),
+        ("node", made.changed, transaction.nodes()),
     )
     for what, expected, found in tables:
         differ = [name for name, value in found if expected.pop(name, None) != value]

@@ -1,10 +1,15 @@
 """Migrations of the ledger's tables: each one is kept as it was released, and all run in order on an old ledger."""
 
+from functools import cache
+
 from alembic.config import Config
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext, RevisionStep, StampStep
 from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
 from sqlalchemy import Connection
+
+from sfumato.errors import LedgerError
 
 __all__ = ["migrate", "newest", "present"]
 
@@ -16,6 +21,7 @@ def _scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(config)
 
 
+@cache
 def newest() -> str:
     """The revision that this code works with."""
     return str(_scripts().get_current_head())
@@ -23,7 +29,13 @@ def newest() -> str:
 
 def present(connection: Connection) -> str | None:
     """The revision that a database is at; None where it holds no ledger."""
-    return MigrationContext.configure(connection).get_current_revision()
+    try:
+        return MigrationContext.configure(connection).get_current_revision()
+    except CommandError:
+        raise LedgerError(
+            "the database states two versions of its tables: somebody wrote to it. Nothing was read and nothing was "
+            "spent."
+        ) from None
 
 
 def migrate(connection: Connection, to: str = "head") -> None:
