@@ -150,6 +150,36 @@ def run(
 
 
 @plan.command()
+def correct(
+    file: File,
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="The dataset, by the name in its schema.")],
+    period: Annotated[str, typer.Argument(metavar="PERIOD", help="The period as the plan names it: 2026-03-04.")],
+    *,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare that the file of a period was corrected: what is planned of it is released again, and charged again.
+
+    Put the corrected file in place of the old one first. What was released of the earlier version stands; figures over
+    longer periods are computed anew from the corrected one.
+
+    Example: $ sfumato plan correct plan.toml visits 2024-Q1
+    """
+    from sfumato.runner import PlanFile, Runner
+
+    read = PlanFile.load(file)
+    with opened(ledger) as home:
+        ready = Runner.of(read, home)
+        version, names = ready.correct(dataset, period)
+        cost = sum((ready.schedule.line(name).amount for name in names), Fraction(0))
+    if as_json:
+        say_json({"dataset": version.name, "version": version.edition, "releases": list(names), "epsilon": str(cost)})
+        return
+    say_line(f"declared: version {version.edition} of {version.name}")
+    say_line(f"the next run releases {', '.join(names)} anew, at ε = {cost} in all")
+
+
+@plan.command()
 def status(file: File, *, until: Until = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Say which periods of an adopted plan are done, cut off after their charge, due, missing their data, or waiting.
 
@@ -249,9 +279,15 @@ def _tell(outcomes: "list[StepOutcome]", *, as_json: bool) -> None:
             say_line(f"{fate.value}: {name} {_listed([outcome.step.label for outcome in mine])}{charged}")
     for outcome in outcomes:
         if outcome.fate is Fate.FAILED:
-            say_line(f"failed: {outcome.step.name} {outcome.step.label}: {outcome.words}", error=True)
+            charged = f", charged ε = {outcome.cost.epsilon}" if outcome.cost.epsilon else ""
+            say_line(f"failed: {outcome.step.name} {outcome.step.label}{charged}: {outcome.words}", error=True)
     if not outcomes:
         say("nothing was due")
+        return
+    paid = [outcome for outcome in outcomes if outcome.cost.epsilon]
+    if len({(outcome.step.name, outcome.fate) for outcome in paid}) > 1:
+        total = sum((outcome.cost.epsilon for outcome in paid), Fraction(0))
+        say_line(f"charged by this run: ε = {total}")
 
 
 def _sleep(ready: "Runner", until: date | None, look_every: timedelta, *, quiet: bool) -> bool:

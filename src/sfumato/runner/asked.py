@@ -16,6 +16,7 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.governance.digest import digest_of
 from sfumato.governance.plans import Margin, PlannedRelease
+from sfumato.tables.measures.quantile import QuantileValue
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import ColumnFacts, Schema
@@ -45,7 +46,9 @@ class SqlQuestion:
         """Read the question; one that a plan cannot hold is refused."""
         gate = Vault(unit=unit, budget=cap, name="a plan", population=schema.population)
         question = gate.table("period.parquet", schema=schema, version=ANY_PERIOD).sql(sql)
-        if not isinstance(question.query, Count | Aggregate):
+        query = question.query
+        binned = isinstance(query, Aggregate) and any(isinstance(one, QuantileValue) for one in query.measures)
+        if binned or not isinstance(query, Count | Aggregate):
             raise Unsupported(
                 "a plan holds counts, sums and what is computed from them; quantiles and other choices are not planned "
                 "yet. Nothing was planned."

@@ -21,7 +21,7 @@ from sfumato.reports.publication import Grounds, standing
 from sfumato.runner.figures import Weighted
 from sfumato.runner.steps import Ingredient
 
-__all__ = ["Folder"]
+__all__ = ["Folder", "write_whole"]
 
 LEVEL = Fraction(19, 20)
 
@@ -32,18 +32,20 @@ class Folder:
     def __init__(self, place: Path, *, plan: str, digest: str, grounds: Grounds) -> None:
         self._place, self._plan, self._digest, self._grounds = place, plan, digest, grounds
 
-    def has_release(self, name: str, period: Period) -> bool:
+    def has_release(self, name: str, version: str) -> bool:
         """Whether both files of a release are there, and say of its publication what the plan says now."""
-        certificate, result = self._files(name, period)
+        certificate, result = self._files(name, version)
         return certificate.is_file() and self._says(result)
 
-    def has_figure(self, name: str, period: Period, source: FigureSource) -> bool:
-        """Whether the file of a figure is there, and says of its publication what the plan says now."""
-        return self._says(self._figure(name, period, source))
+    def has_figure(self, name: str, period: Period, source: FigureSource, versions: Mapping[Ingredient, str]) -> bool:
+        """Whether the file of a figure is there, made of these ``versions``, and says what the plan says now."""
+        place = self._figure(name, period, source)
+        wanted = {(of.release, of.period.label, version) for of, version in versions.items()}
+        return self._says(place) and _made_of(place) == wanted
 
     def keep_release(self, name: str, period: Period, release: Release) -> tuple[Path, ...]:
         """Write the certificate and the result of a release."""
-        certificate, result = self._files(name, period)
+        certificate, result = self._files(name, release.statement.dataset.edition)
         standing(release, self._grounds)  # on record for publication it has its text for every reader
         said = release.statement
         columns = {
@@ -59,8 +61,8 @@ class Folder:
             "cost": {"epsilon": str(said.spend.epsilon), "delta": str(said.spend.delta)},
             "identifier": said.identifier,
         }
-        _write(certificate, f"{release.certificate.text}\n")
-        _write(result, _json(body))
+        write_whole(certificate, f"{release.certificate.text}\n")
+        write_whole(result, _json(body))
         return certificate, result
 
     def keep_figure(
@@ -71,6 +73,7 @@ class Folder:
         columns: Mapping[str, Figure],
         parts: Sequence[Weighted],
         identifiers: Mapping[Ingredient, str],
+        versions: Mapping[Ingredient, str],
     ) -> Path:
         """Write a figure that was computed from releases, with the identifiers of these."""
         place = self._figure(name, period, source)
@@ -89,13 +92,14 @@ class Folder:
                 {
                     "release": part.of.release,
                     "period": part.of.period.label,
+                    "version": versions[part.of],
                     "weight": str(part.weight),
                     "identifier": identifiers[part.of],
                 }
                 for part in parts
             ],
         }
-        _write(place, _json(body))
+        write_whole(place, _json(body))
         return place
 
     def _says(self, place: Path) -> bool:
@@ -117,15 +121,21 @@ class Folder:
             "interval": f"each number with {decimal_down(100 * LEVEL)}% confidence",
         }
 
-    def _files(self, name: str, period: Period) -> tuple[Path, Path]:
+    def _files(self, name: str, version: str) -> tuple[Path, Path]:
         folder = self._place / name
-        return folder / f"{period.label}.certificate.json", folder / f"{period.label}.json"
+        return folder / f"{version}.certificate.json", folder / f"{version}.json"
 
     def _figure(self, name: str, period: Period, source: FigureSource) -> Path:
         return self._place / name / f"{period.label}.{source.value}.json"
 
 
-def _write(place: Path, text: str) -> None:
+def _made_of(place: Path) -> set[tuple[str, str, str]]:
+    """The releases, periods and versions that a figure is made of; before there were corrections none was named."""
+    parts = json.loads(place.read_text("utf-8"))["made_of"]
+    return {(part["release"], part["period"], part.get("version", part["period"])) for part in parts}
+
+
+def write_whole(place: Path, text: str) -> None:
     """Put a file in its place whole: written beside it, brought to the disk, then renamed."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")

@@ -14,7 +14,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
-from sfumato.errors import EngineFailed
+from sfumato.errors import EngineFailed, InvalidInput, Unsupported
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import Charge
 from sfumato.governance.periods import Period, periods
@@ -24,8 +24,9 @@ from sfumato.runner.adoption import check_carried_out
 from sfumato.runner.asked import is_asked
 from sfumato.runner.delivery import Folder
 from sfumato.runner.figures import Recipe, Weighted, computed
+from sfumato.runner.overview import overview
 from sfumato.runner.plan_file import PlanFile
-from sfumato.runner.record import PlanRecord, check_planned, key_of
+from sfumato.runner.record import PlanRecord, check_adopted, check_planned, key_of
 from sfumato.runner.steps import Ingredient, Standing, Step, due_at
 from sfumato.vault import Vault
 
@@ -89,23 +90,51 @@ class Runner:
     def run(self, out: Path, *, until: date | None = None, today: date | None = None) -> Iterator[StepOutcome]:
         """Make what is due, in order; each outcome is reported when it is durable.
 
-        A missing file, or one that cannot be read, is reported and skipped. A budget that is used up, and anything that
-        is refused, stops the run with its numbers; what was made before stands.
+        A missing file, one that cannot be read and one that is not as its schema says are reported and passed over. A
+        budget that is used up, a veto and whatever else the ledger refuses stop the run with the numbers; what was made
+        before stands. At the end, however it comes, the tables and the page of the folder are written anew.
         """
         folder = Folder(out, plan=self.file.plan.name, digest=self.file.digest, grounds=self.file.grounds)
         looked = self._looked(until, today)
         answers: _Answers = dict(looked.answers)
-        for step in looked.steps:
-            if step.source is not FigureSource.OWN:
-                made = self._computed(step, folder, answers)
-            elif step.standing is Standing.DONE:
-                made = self._kept(step, folder, answers)
-            elif step.standing in (Standing.DUE, Standing.OPEN):
-                made = self._released(step, folder, answers)
-            else:
-                made = _passed(step)
-            if made is not None:
-                yield made
+        written_anew = False
+        try:
+            for step in looked.steps:
+                if step.source is not FigureSource.OWN:
+                    made = self._computed(step, folder, answers)
+                elif step.standing is Standing.DONE:
+                    made = self._kept(step, folder, answers)
+                elif step.standing in (Standing.DUE, Standing.OPEN):
+                    made = self._released(step, folder, answers)
+                else:
+                    made = _passed(step)
+                if made is not None:
+                    written_anew = written_anew or bool(made.files)
+                    yield made
+        finally:
+            if written_anew:
+                overview(out, [entry.name for entry in self.file.entries], plan=self.file.plan.name)
+
+    def correct(self, dataset: str, label: str) -> tuple[Dataset, tuple[str, ...]]:
+        """Declare that the file of a period was corrected, and name the new version and the releases made anew of it.
+
+        They are charged again: the people in it are still those in it, and more would be known of them. What was
+        released of the earlier version stands, and figures are computed from the newest.
+        """
+        own = {line.name for line in self.schedule.lines if line.source is not FigureSource.DERIVED}
+        asked = [
+            (entry.name, period)
+            for entry in self.file.entries
+            if entry.asked.dataset == dataset and entry.name in own
+            for period in periods(entry.every, self.file.plan.year)
+            if period.label == label
+        ]
+        if not asked:
+            raise InvalidInput(
+                f"the plan {self.file.plan.name!r} releases nothing of {dataset!r} for {label!r}; nothing was changed. "
+                "Give a dataset and a period of the plan: sfumato plan status"
+            )
+        return self.record.correct(dataset, asked[0][1]), tuple(name for name, _ in asked)
 
     # ---------------------------------------------------------------------------------------------- how it stands
 
@@ -126,7 +155,13 @@ class Runner:
         answers = self._answers(wanted)
         standing = self._standings(own, answers, now)
         steps = [
-            Step(name=name, period=period, source=FigureSource.OWN, standing=standing[Ingredient(name, period)])
+            Step(
+                name=name,
+                period=period,
+                source=FigureSource.OWN,
+                standing=standing[Ingredient(name, period)],
+                version=self._dataset(name, period).edition,
+            )
             for name, period in own
         ]
         for name, period, parts in figures:
@@ -143,7 +178,7 @@ class Runner:
 
     def _answers(self, wanted: set[Ingredient]) -> dict[Ingredient, Charge]:
         """The committed charge of each release that has one, under whichever version of the plan."""
-        keys = {of: self.record.keys(of.release, of.period.label, of.period.last.year) for of in wanted}
+        keys = {of: self.record.keys(of.release, self._version(of), of.period.last.year) for of in wanted}
         charges = self.record.charges(key for several in keys.values() for key in several)
         found: dict[Ingredient, Charge] = {}
         for of, several in keys.items():
@@ -171,20 +206,24 @@ class Runner:
         return found
 
     def _key(self, name: str, period: Period) -> str:
-        return key_of(self.file.digest, name, period.label)
+        return key_of(self.file.digest, name, self._dataset(name, period).edition)
 
     def _path(self, name: str, period: Period) -> Path:
         return self.file.entry(name).data.inside(self.file.folder, period)
 
     def _dataset(self, name: str, period: Period) -> Dataset:
-        return Dataset(name=self.file.entry(name).asked.dataset, edition=period.label)
+        """The newest version of a period's data."""
+        return self.record.version(self.file.entry(name).asked.dataset, period)
+
+    def _version(self, of: Ingredient) -> str:
+        return self._dataset(of.release, of.period).edition
 
     # ------------------------------------------------------------------------------------------------ what is made
 
     def _released(self, step: Step, folder: Folder, answers: "_Answers") -> StepOutcome | None:
         """Charge, read, draw and store under the step's key; then write its files."""
         name, period = step.name, step.period
-        PlanRecord.of(self.record.ledger, self.file)  # refuses once another version of the plan was adopted meanwhile
+        check_adopted(self.record.ledger, self.file)  # refuses once another version of the plan was adopted meanwhile
         entry, key = self.file.entry(name), self._key(name, period)
         dataset = self._dataset(name, period)
         self.record.ledger.declare_version(dataset)
@@ -196,18 +235,20 @@ class Runner:
             recipient=self.file.recipient,
             population=entry.asked.schema.population,
         )
-        table = vault.table(self._path(name, period), schema=entry.asked.schema, version=dataset.edition)
-        question = table.sql(entry.asked.sql)
         try:
+            table = vault.table(self._path(name, period), schema=entry.asked.schema, version=dataset.edition)
             # The plan was adopted with its margins: whether they are worth their ε was decided then.
             amount = self.schedule.line(name).amount
-            release = question.release(epsilon=amount, idempotency=key, even_if_useless=True)
-        except EngineFailed as wrong:
-            return StepOutcome(step=step, fate=Fate.FAILED, words=str(wrong))
+            release = table.sql(entry.asked.sql).release(epsilon=amount, idempotency=key, even_if_useless=True)
+        except (EngineFailed, InvalidInput, Unsupported) as wrong:  # of this file: the next may be as it should
+            charge = self.record.charges([key]).get(key)
+            cost = Budget.none() if charge is None else charge.cost
+            return StepOutcome(step=step, fate=Fate.FAILED, cost=cost, words=str(wrong))
         of = Ingredient(name, period)
-        check_planned(self.file.plan, of, release.statement)  # what comes back may have been stored by anybody
+        # What comes back may have been stored by anybody.
+        check_planned(self.file.plan, of, release.statement, dataset.edition)
         answers[of] = release
-        if release.repeated and folder.has_release(name, period):
+        if release.repeated and folder.has_release(name, dataset.edition):
             return None  # somebody asked the very same before, outside the plan: that answer is the one, and is free
         files = folder.keep_release(name, period, release)
         fate = Fate.KEPT if release.repeated else Fate.RELEASED
@@ -215,7 +256,7 @@ class Runner:
 
     def _kept(self, step: Step, folder: Folder, answers: "_Answers") -> StepOutcome | None:
         """Write the files of a release that was made before, where they are lost."""
-        if folder.has_release(step.name, step.period):
+        if folder.has_release(step.name, step.label):
             return None
         self._check_use([step.name])
         release = self._answer(Ingredient(step.name, step.period), answers)
@@ -224,9 +265,10 @@ class Runner:
 
     def _computed(self, step: Step, folder: Folder, answers: "_Answers") -> StepOutcome | None:
         """Compute a figure from stored releases, once all of them are there."""
-        if folder.has_figure(step.name, step.period, step.source):
-            return None
         parts = Recipe(schedule=self.schedule).of(step.name, step.period)
+        versions = {part.of: self._version(part.of) for part in parts}
+        if folder.has_figure(step.name, step.period, step.source, versions):
+            return None
         if any(part.of not in answers for part in parts):
             return _passed(step)
         self._check_use(dict.fromkeys(part.of.release for part in parts))
@@ -237,12 +279,12 @@ class Runner:
             return StepOutcome(step=step, fate=Fate.FAILED, words=words)
         columns = computed(parts, releases.__getitem__)
         identifiers = {of: release.statement.identifier for of, release in releases.items()}
-        file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers)
+        file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers, versions)
         return StepOutcome(step=step, fate=Fate.COMPUTED, files=(file,))
 
     def _answer(self, of: Ingredient, answers: "_Answers") -> Release:
         found = answers[of]
-        return found if isinstance(found, Release) else self.record.answer(found, of)
+        return found if isinstance(found, Release) else self.record.answer(found, of, self._version(of))
 
     def _asks(self, of: Ingredient, release: Release) -> bool:
         """Whether a release answers what this version of the plan asks."""
@@ -284,6 +326,9 @@ def _passed(step: Step) -> StepOutcome | None:
             )
             return StepOutcome(step=step, fate=Fate.MISSING, words=words)
         case Standing.CLOSED:
-            words = "its data was closed after an engine failed while reading it; nothing more is read of it"
+            words = (
+                "its data was closed after an engine failed while reading it; nothing more is read of it. Once its "
+                "file is mended, declare that: sfumato plan correct"
+            )
             return StepOutcome(step=step, fate=Fate.FAILED, words=words)
     return None

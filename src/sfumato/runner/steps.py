@@ -37,6 +37,7 @@ class Step:
     """One release, or one figure that is computed from releases, of one period.
 
     ``source`` says which: OWN for what is charged and released, DERIVED and COMBINED for figures, which cost nothing.
+    ``version`` is that of the data, which is the label of the period until a corrected one is declared.
     """
 
     name: str
@@ -44,11 +45,12 @@ class Step:
     source: FigureSource
     standing: Standing
     why: str = ""
+    version: str = ""
 
     @property
     def label(self) -> str:
-        """The label of the period."""
-        return self.period.label
+        """The label of the period, or of the corrected version of its data."""
+        return self.version or self.period.label
 
 
 def due_at(period: Period) -> datetime:
