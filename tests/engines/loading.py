@@ -26,6 +26,10 @@ POSTGRES = {
 
 def in_postgres(url: str, frame: pa.Table, name: str, zones: dict[str, str] | None = None) -> Source:
     """A table of its own on the server."""
+    return Source(_in_postgres(url, frame, name), zones=zones)
+
+
+def _in_postgres(url: str, frame: pa.Table, name: str) -> object:
     import psycopg
 
     columns = ", ".join(f'"{field.name}" {POSTGRES[field.type]}' for field in frame.schema)
@@ -34,15 +38,31 @@ def in_postgres(url: str, frame: pa.Table, name: str, zones: dict[str, str] | No
         with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
             for row in frame.to_pylist():
                 copy.write_row(tuple(row.values()))
-    return Source(postgres(url, table=name), zones=zones)
+    return postgres(url, table=name)
 
 
 def in_spark(session: Any, frame: pa.Table, name: str, zones: dict[str, str] | None = None) -> Source:
+    """A view of the session."""
+    return Source(_in_spark(session, frame, name), zones=zones)
+
+
+def _in_spark(session: Any, frame: pa.Table, name: str) -> object:
     """A view of the session; by way of a file, because rows from Python would pass through Python in every query."""
     path = Path(session.conf.get("spark.sql.warehouse.dir").removeprefix("file:")).parent / f"{name}.parquet"
     pq.write_table(frame, path)
     session.read.parquet(str(path)).createOrReplaceTempView(name)
-    return Source(spark(session, table=name), zones=zones)
+    return spark(session, table=name)
+
+
+def put(engine: str, frame: pa.Table, name: str, *, url: str | None = None, session: Any = None) -> object:
+    """The rows on the engine of this name, as a vault takes them."""
+    match engine:
+        case "PostgreSQL":
+            assert url is not None
+            return _in_postgres(url, frame, name)
+        case "Spark":
+            return _in_spark(session, frame, name)
+    return frame
 
 
 def on(
@@ -55,10 +75,4 @@ def on(
     zones: dict[str, str] | None = None,
 ) -> Source:
     """The rows on the engine of this name."""
-    match engine:
-        case "PostgreSQL":
-            assert url is not None
-            return in_postgres(url, frame, name, zones)
-        case "Spark":
-            return in_spark(session, frame, name, zones)
-    return Source(frame, zones=zones)
+    return Source(put(engine, frame, name, url=url, session=session), zones=zones)

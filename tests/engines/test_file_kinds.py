@@ -3,9 +3,8 @@
 import gzip
 import sys
 import zipfile
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -163,27 +162,8 @@ def test_a_package_that_is_missing_is_named(
         Source(tmp_path / name, TYPES).columns()
 
 
-def test_the_cells_of_excel_are_texts_with_a_declared_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for the package: what it must give is a column of texts for each column that is asked for."""
-    names = ["note", "id", "n"]
-    frame = pa.table({"note": ["x", "y"], "id": ["a", "b"], "n": ["1.000", "ten"]})
-
-    def load(_: int, *, n_rows: int | None = None, use_columns: Any = None, dtypes: str | None = None) -> Any:
-        assert n_rows == 0 or dtypes == "string"
-        columns = [SimpleNamespace(name=name) for name in names]
-        return SimpleNamespace(
-            available_columns=lambda: columns, to_arrow=lambda: frame.select(use_columns).to_batches()[0]
-        )
-
-    stand_in = SimpleNamespace(read_excel=lambda _: SimpleNamespace(load_sheet=load))
-    monkeypatch.setitem(sys.modules, "fastexcel", stand_in)
-    (tmp_path / "a.xlsx").write_bytes(b"PK")
-    form = CellFormat(decimal=",", thousands=".")
-    assert rows(tmp_path / "a.xlsx", TYPES, cells={"n": form}) == [("a", 1000, False), ("b", None, True)]
-
-
-def workbook(place: Path) -> Path:
-    """The least that is a workbook of Excel: a sheet of three columns, the last of which holds days."""
+def workbook(place: Path, *more: str) -> Path:
+    """The least that is a workbook of Excel: a sheet of three columns, the last of which holds days; and more rows."""
     relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     sheets = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     package = "http://schemas.openxmlformats.org/package/2006"
@@ -193,6 +173,7 @@ def workbook(place: Path) -> Path:
         "".join(map(head.format, ("id", "n", "day"))),
         f'{head.format("a")}<c><v>1</v></c><c s="1"><v>46053</v></c>',  # days since the end of 1899
         f"{head.format('b')}{head.format('x')}",
+        *more,
     ]
     parts = {
         "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
@@ -221,6 +202,45 @@ def workbook(place: Path) -> Path:
 def test_excel_itself(tmp_path: Path) -> None:
     found = rows(workbook(tmp_path / "a.xlsx"), {**TYPES, "day": Type.DATE}, cells={})
     assert found == [("a", 1, date(2026, 1, 31), False, False), ("b", None, None, True, False)]
+
+
+def test_cells_of_excel_are_texts_with_a_declared_form(tmp_path: Path) -> None:
+    row = '<c t="inlineStr"><is><t>c</t></is></c><c t="inlineStr"><is><t>1.000</t></is></c>'
+    form = CellFormat(decimal=",", thousands=".")
+    found = rows(workbook(tmp_path / "a.xlsx", row), TYPES, cells={"n": form})
+    assert found == [("a", 1, False), ("b", None, True), ("c", 1000, False)]
+
+
+@pytest.mark.parametrize("cell", ['<c t="e"><v>#SPILL!</v></c>', '<c t="s"><v>99</v></c>', '<c t="odd"><v>1</v></c>'])
+def test_no_cell_of_excel_shows_before_the_charge(tmp_path: Path, cell: str) -> None:
+    """What its reader cannot read is met after the charge: the names are those of the first row alone."""
+    place = workbook(tmp_path / "a.xlsx", f'<c t="inlineStr"><is><t>c</t></is></c>{cell}')
+    assert set(Source(place, TYPES).columns()) == {"id", "n"}
+    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=10), name="books")
+    schema = sf.Schema.from_toml(draft(place).replace("# column = ", "column = ", 1))
+    one = sf.Limit(groups=1, rows_per_group=1)
+    table = vault.table(place, name="book", version="1", schema=schema, limit=one)
+    try:
+        table.count().release(epsilon=1)
+    except EngineFailed:
+        assert vault.spent.epsilon == 1
+    assert vault.spent.epsilon == 1
+
+
+def test_the_first_row_of_excel_may_share_its_texts(tmp_path: Path) -> None:
+    sheets = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    place = workbook(tmp_path / "a.xlsx")
+    with zipfile.ZipFile(place) as packed:
+        held = {name: packed.read(name).decode() for name in packed.namelist()}
+    sheet = held["xl/worksheets/sheet1.xml"]
+    for number, name in enumerate(("id", "n", "day")):
+        sheet = sheet.replace(f'<c t="inlineStr"><is><t>{name}</t></is></c>', f'<c t="s"><v>{number}</v></c>', 1)
+    texts = "".join(f"<si><r><t>{name}</t></r></si>" for name in ("id", "n", "day"))
+    held |= {"xl/worksheets/sheet1.xml": sheet, "xl/sharedStrings.xml": f'<sst xmlns="{sheets}">{texts}</sst>'}
+    with zipfile.ZipFile(place, "w") as packed:
+        for name, text in held.items():
+            packed.writestr(name, text)
+    assert set(Source(place, {**TYPES, "day": Type.DATE}).columns()) == {"id", "n", "day"}
 
 
 def test_spss_itself(tmp_path: Path) -> None:
@@ -261,3 +281,59 @@ def test_a_column_that_is_declared_and_has_no_one_type_is_named_with_the_way_out
     source = Source(odd(), {"id": Type.TEXT, "mixed": Type.TEXT})
     with pytest.raises(InvalidInput, match=r"column 'mixed' .* several types.* Give the column one of the types"):
         source.columns()
+
+
+SPSS_SECONDS = 86_400 * (date(2022, 5, 6) - date(1582, 10, 14)).days
+
+
+@pytest.mark.parametrize("form", ["DATE11", "DATETIME20"])
+@pytest.mark.parametrize("odd", [0.0, 1e13, -1e300, 1e300, float(SPSS_SECONDS)])
+def test_no_date_of_spss_changes_another(tmp_path: Path, form: str, odd: float) -> None:
+    import pyreadstat
+
+    frame = pd.DataFrame({"id": ["a", "b"], "d": [SPSS_SECONDS + 1, odd]})
+    pyreadstat.write_sav(frame, str(tmp_path / "a.sav"), variable_format={"d": form})
+    (first, second) = rows(tmp_path / "a.sav", {"id": Type.TEXT, "d": Type.DATE})
+    assert first == ("a", date(2022, 5, 6))
+    expected = {0.0: date(1582, 10, 14), float(SPSS_SECONDS): date(2022, 5, 6)}.get(odd)
+    assert second == ("b", expected)
+    (timed, _) = rows(tmp_path / "a.sav", {"id": Type.TEXT, "d": Type.TIME})
+    assert timed == ("a", datetime(2022, 5, 6, 0, 0, 1))
+
+
+@pytest.mark.parametrize("odd", [1e7, -1e9, 1e16, 22_000])
+@pytest.mark.parametrize("form", ["%td", "%tc"])
+def test_no_date_of_stata_stops_the_reading(tmp_path: Path, form: str, odd: float) -> None:
+    import pyreadstat
+
+    good = 22_000.0 * (1 if form == "%td" else 86_400_000)
+    frame = pd.DataFrame({"id": ["a", "b"], "d": [good, odd]})
+    pyreadstat.write_dta(frame, str(tmp_path / "a.dta"), variable_format={"d": form})
+    first, second = rows(tmp_path / "a.dta", {"id": Type.TEXT, "d": Type.DATE})
+    assert first == ("a", date(1960, 1, 1) + timedelta(days=22_000))
+    assert second[0] == "b"
+
+
+def test_a_number_that_is_no_date_in_its_file_is_not_declared_one(tmp_path: Path) -> None:
+    import pyreadstat
+
+    frame = pd.DataFrame({"id": ["a"], "d": [1.0], "m": [5.0]})
+    pyreadstat.write_dta(frame, str(tmp_path / "a.dta"), variable_format={"m": "%tm"})
+    for name in ("d", "m"):
+        with pytest.raises(InvalidInput, match="is not one of days or clocks; nothing was read and nothing was spent"):
+            Source(tmp_path / "a.dta", {"id": Type.TEXT, name: Type.DATE}).columns()
+
+
+@pytest.mark.parametrize("name", ["a.sav", "a.xpt"])
+def test_texts_that_are_not_utf8_stop_nothing_and_stay_apart(tmp_path: Path, name: str) -> None:
+    """Two persons whose names cannot be read must not become one person."""
+    import pyreadstat
+
+    write = pyreadstat.write_sav if name.endswith(".sav") else pyreadstat.write_xport
+    frame = pd.DataFrame({"id": ["MQQller", "MZZller", "Müller"], "n": [1.0, 2.0, 3.0]})
+    write(frame, str(tmp_path / name))
+    place = tmp_path / name
+    place.write_bytes(place.read_bytes().replace(b"MQQller", b"M\xfc\xfcller").replace(b"MZZller", b"M\xf6\xf6ller"))
+    found = [row[0] for row in rows(place, TYPES)]
+    assert len(set(found)) == 3
+    assert found[2] == "Müller"

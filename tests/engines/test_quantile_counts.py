@@ -11,12 +11,14 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.limits import Limit
+from sfumato.engines import quantile_counts
 from sfumato.engines.bounded import KeyColumn, Share
 from sfumato.engines.expressions import col
 from sfumato.engines.lattice import Lattice
-from sfumato.engines.quantile_counts import lattice_counts, rows_by_value
+from sfumato.engines.quantile_counts import bounded_histogram, lattice_counts, rows_by_value
 from sfumato.engines.sources import Source
-from sfumato.engines.totals import brought_out
+from sfumato.engines.sufficient_statistics import Histogram
+from sfumato.engines.totals import brought_out, whole_numbers
 from tests.engines.loading import on
 from tests.laws.plans import keyed_hash, mark
 
@@ -107,6 +109,33 @@ def test_every_engine_counts_what_plain_python_counts(place: Callable[..., Sourc
             assert given == expected
             assert all((np.diff(values) > 0).all() for values, _ in found)
     assert by_hand(rows, keys=keys, share=shares[1]) != by_hand(rows, keys=keys, share=None)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("keys", [(), KEYS], ids=["no keys", "by zip"])
+def test_every_engine_counts_a_histogram_and_gives_out_no_more_than_its_bins(
+    place: Callable[..., Source], keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of values become bins inside the engine: what leaves it is one number for a cell and a bin."""
+    out: list[int] = []
+
+    def seen(plan: Any) -> Any:
+        found = whole_numbers(plan)
+        out.append(len(found["total"]))
+        return found
+
+    monkeypatch.setattr(quantile_counts, "whole_numbers", seen)
+    fine = [(f"p{at}", ZIPS[at % 3], float(at) / 400) for at in range(3_200)]
+    histogram = Histogram(lattice=LATTICE, height=3)
+    share = Share(column="person", limit=LIMITS[0], secret=SECRET)
+    with place(frame(fine), "fine").opened() as table:
+        for each in (None, share):
+            parts = bounded_histogram(table, where=None, keys=keys, share=each, histogram=histogram)
+            wanted = Counter((at % 3 if keys else 0, min(8, int(x + 0.5))) for at, (_, _, x) in enumerate(fine))
+            assert {
+                (cell, place): part[cell] // 3 for place, part in enumerate(parts) for cell in range(len(part))
+            } == wanted
+    assert max(out) <= 9 * (3 if keys else 1)
 
 
 LIMITS = [Limit(groups=1, rows_per_group=1), Limit(groups=2, rows_per_group=3), Limit(groups=3, rows_per_group=100)]

@@ -49,8 +49,8 @@ def test_tables_and_frames_of_spark(spark: Any) -> None:
                 "id": Type.TEXT,
                 "n": Type.WHOLE,
                 "w": Type.NUMBER,
-                "cost": Type.OTHER,
-                "at": Type.DATE,
+                "cost": Type.NUMBER,
+                "at": Type.TIME,
                 "zoned": Type.OTHER,
             }
             with source.opened() as table:

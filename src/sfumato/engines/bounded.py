@@ -79,7 +79,9 @@ def totals_by_cell(
     if share is None:
         sums = {f"part{place}": dialect.total(rows[name]) for place, name in enumerate(_flat(names))}
         return rows.group_by([*side, "cell"]).aggregate(**sums)
-    pairs = rows.group_by([*side, "person", "cell"]).aggregate(**{name: rows[name].sum() for name in _flat(names)})
+    pairs = rows
+    if not share.single:
+        pairs = rows.group_by([*side, "person", "cell"]).aggregate(**{name: rows[name].sum() for name in _flat(names)})
     held = [
         gauge.of_person([pairs[name] for name in some], share.limit.rows_per_group)
         for gauge, some in zip(gauges, names, strict=True)

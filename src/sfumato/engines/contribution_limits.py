@@ -61,11 +61,15 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How much of each person counts: the column that identifies persons, the limit, and the secret of the marks."""
+    """How much of each person counts: the column that identifies persons, the limit, and the secret of the marks.
+
+    ``single`` says that a person has one row at most by how the rows were made, so that nothing needs to be kept back.
+    """
 
     column: str
     limit: Limit
     secret: str
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +101,7 @@ def kept_rows(
     raw = set(needed).union(*(key.columns for key in keys))
     rows = plan.begun(table if where is None else table.filter(predicate(where, table)), raw)
     cells = prod(key.size for key in keys)
-    all_groups = share is None or share.limit.groups >= cells
+    all_groups = share is None or share.single or share.limit.groups >= cells
     found = plan.in_cells(rows) if all_groups else plan.few_groups(rows)
     return Kept(rows=found, cell=plan.name("cell"), person=plan.name("person"), world=plan.name("world"))
 

@@ -1,4 +1,4 @@
-"""Rows by cell and lattice value, for quantiles: each person's share is limited before anything is counted.
+"""Rows by cell and lattice value, for quantiles and histograms: a person's share is limited before anything is counted.
 
 A limited number of groups of a person is kept, those with the smallest keyed hash, and in each a limit on rows: a
 person's values in a group are put in the order of their own keyed hashes, and rows count until there are enough.
@@ -18,6 +18,7 @@ from sfumato.engines.expressions import Expression, Term, columns_of
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import whole
+from sfumato.engines.sufficient_statistics import Histogram
 from sfumato.engines.totals import whole_numbers
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Counts = tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]
 
-__all__ = ["lattice_counts", "rows_by_value"]
+__all__ = ["bounded_histogram", "lattice_counts", "rows_by_value"]
 
 
 def lattice_counts(
@@ -50,6 +51,27 @@ def lattice_counts(
     size = prod(key.size for key in keys)
     cuts = np.searchsorted(cells, np.arange(size + 1))
     return [(values[cuts[cell] : cuts[cell + 1]], rows[cuts[cell] : cuts[cell + 1]]) for cell in range(size)]
+
+
+def bounded_histogram(
+    table: ir.Table,
+    *,
+    where: Expression | None,
+    keys: Sequence[KeyColumn],
+    share: Share | None,
+    histogram: Histogram,
+) -> list[list[int]]:
+    """The parts of a histogram by cell of the product of ``keys``, in its order: one list for each lattice point.
+
+    The engine counts rows by cell and lattice point, and no more than one number for each of these leaves it.
+    Sensitive: all of it is exact.
+    """
+    import numpy as np
+
+    found = whole_numbers(rows_by_value(table, where=where, keys=keys, share=share, lattice=histogram.lattice))
+    totals = np.zeros((histogram.lattice.steps + 1, prod(key.size for key in keys)), dtype=np.int64)
+    totals[found["value"], found["cell"]] = found["total"]
+    return [[rows * histogram.height for rows in part] for part in totals.tolist()]
 
 
 def rows_by_value(
@@ -76,7 +98,7 @@ def rows_by_value(
     person = {} if share is None else {"person": rows[kept.person]}
     rows = rows.select(**side, **person, cell=rows[kept.cell], value=places[lattice], one=whole(1))
     dialect = dialect_of(table)
-    if share is None:
+    if share is None or share.single:
         return rows.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(rows.one))
     own = rows.group_by([*side, "person", "cell", "value"]).aggregate(rows=rows.one.sum().cast("int64"))
     own = _few_rows(own, share, list(side))

@@ -20,7 +20,18 @@ from sfumato.engines.operands import double, whole
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["Everyone", "Gauge", "Persons", "Powers", "Products", "RowIndicator", "RowLayers", "Signed", "Split"]
+__all__ = [
+    "Everyone",
+    "Gauge",
+    "Histogram",
+    "Persons",
+    "Powers",
+    "Products",
+    "RowIndicator",
+    "RowLayers",
+    "Signed",
+    "Split",
+]
 
 ROOM = 2.0**-40  # what a scaled share gives away, so that rounding of doubles cannot carry it above the limit
 Columns = list["ir.Value"]
@@ -348,6 +359,19 @@ class Everyone(_Measured):
         mean = (sums[0].cast("float64") / sums[1].cast("float64")).floor().cast("int64")
         held = ibis.greatest(ibis.least(mean, whole(self.lattice.steps)), whole(0))
         return [part(held) for part in bernstein(self.lattice.steps, self.degree)[1:]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """``height`` for each row, in the part of the lattice point that its value is nearest to.
+
+    It has hundreds of parts, of which a row fills one. So it is no :class:`Gauge`, with a column for each part, and is
+    counted by :func:`~sfumato.engines.quantile_counts.bounded_histogram`: of a person at most as many rows count in a
+    group as the limit says. Rows whose value is missing do not count.
+    """
+
+    lattice: Lattice
+    height: int
 
 
 def bernstein(steps: int, degree: int) -> list[Callable[[ir.Value], ir.Value]]:

@@ -134,8 +134,16 @@ class DuckDB(Dialect):
         return builtin("add", ("date", "int32"), "date")(ibis.literal(FIRST_DAY), number.cast("int32"))
 
     def begun(self, day: ir.Value, unit: Unit) -> ir.Value:
-        """Declared as a time, so that it is cast."""
-        return builtin("date_trunc", ("string", "date"), "timestamp(6)")(unit.value, day).cast("date")
+        """Put together again from its parts: ``date_trunc`` fails where a column holds a day beyond what a time can be.
+
+        It fails while the query is planned, from the least and the greatest value of the column, whatever a condition
+        around it says of the row.
+        """
+        month = {Unit.YEAR: whole(1), Unit.QUARTER: (day.quarter() - whole(1)) * whole(3) + whole(1)}.get(unit)
+        first = day.month() if month is None else month
+        return builtin("make_date", ("int64", "int64", "int64"), "date")(
+            day.year().cast("int64"), first.cast("int64"), whole(1)
+        )
 
     def months_later(self, day: ir.Value, months: int) -> ir.Value:
         """An interval is added."""

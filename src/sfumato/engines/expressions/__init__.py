@@ -5,7 +5,7 @@ missing; a predicate is two-valued, and a comparison with something missing is f
 compares bytewise, no value makes an engine raise. What is not written here is refused by name.
 """
 
-from sfumato.engines.expressions.bounds import Bounds, Known, bounds_of, possible_values, whole_values
+from sfumato.engines.expressions.bounds import Bounds, bounds_of
 from sfumato.engines.expressions.checking import check, columns_of, type_of
 from sfumato.engines.expressions.grammar import (
     EXPRESSIONS,
@@ -62,6 +62,7 @@ from sfumato.engines.expressions.literals import (
     literal,
     microseconds,
 )
+from sfumato.engines.expressions.possible_values import Known, possible_values, surely_whole, whole_values
 from sfumato.engines.expressions.terms import Column, Term, coalesce, col, condition_of, greatest, least, term, when
 from sfumato.engines.expressions.types import Operator, Part, Side, Sign, Type, Unit
 from sfumato.engines.expressions.writing import written
@@ -137,6 +138,7 @@ __all__ = [
     "literal",
     "microseconds",
     "possible_values",
+    "surely_whole",
     "term",
     "type_of",
     "when",

@@ -9,38 +9,29 @@ and lists of months follow from it.
 """
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import product
 
 from sfumato.engines.expressions.doubles import held
 from sfumato.engines.expressions.grammar import (
     Absolute,
     Arithmetic,
-    Cased,
     CaseWhen,
     Cast,
     Coalesce,
-    Concatenated,
-    Cut,
     DatePart,
     DaysBetween,
-    Ending,
     Floor,
     Greatest,
     Least,
-    Length,
     Named,
     Nearest,
     Negative,
-    Replaced,
     Rounded,
     Seconds,
     Shifted,
-    Slice,
-    Trimmed,
     Truncated,
     UnitsBetween,
     Value,
@@ -52,21 +43,17 @@ from sfumato.engines.expressions.literals import (
     Date,
     Duration,
     Number,
-    Text,
     Time,
-    Truth,
     Whole,
 )
 from sfumato.engines.expressions.literals import microseconds as since_the_first
 from sfumato.engines.expressions.terms import Term
-from sfumato.engines.expressions.texts import changed
 from sfumato.engines.expressions.types import Part, Sign, Type, Unit
 
-__all__ = ["Bounds", "Known", "bounds_of", "possible_values", "whole_values"]
+__all__ = ["Bounds", "bounds_of"]
 
 Bounds = Mapping[str, tuple[Fraction, Fraction] | tuple[date, date]]
 """The public range of each column: of numbers, or the first and the last day."""
-Possible = str | int | bool | Date | Time
 
 WHOLE, NUMBER = frozenset({Type.WHOLE}), frozenset({Type.NUMBER})
 BOTH = WHOLE | NUMBER
@@ -87,7 +74,6 @@ EPOCH = since_the_first(date(1970, 1, 1))
 FIRST, LAST = 0, MOST_MICROSECONDS - 1
 LENGTHS = {Unit.WEEK: 7 * DAY, Unit.DAY: DAY, Unit.HOUR: DAY // 24, Unit.MINUTE: DAY // 1440, Unit.SECOND: 10**6}
 MONTHS = {Unit.YEAR: 12, Unit.QUARTER: 3, Unit.MONTH: 1}
-MOST_LISTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +88,6 @@ class _Range:
 UNKNOWN = _Range(None, None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is publicly known of the columns: the lists of their values, and their ranges."""
-
-    keys: Mapping[str, Sequence[Possible]] = field(default_factory=dict)
-    bounds: Bounds = field(default_factory=dict)
-
-
-NOTHING = Known()
-
-
 def bounds_of(expression: Value | Term, bounds: Bounds) -> tuple[Fraction, Fraction] | None:
     """The least and the greatest that a value can be, given those of its columns; None where they do not follow.
 
@@ -124,180 +99,26 @@ def bounds_of(expression: Value | Term, bounds: Bounds) -> tuple[Fraction, Fract
     (Fraction(0, 1), Fraction(720, 1))
     """
     node = expression.node if isinstance(expression, Term) else expression
-    found = _range(node, bounds)
+    found = range_of(node, bounds)
     return None if found.low is None or found.high is None else (found.low, found.high)
-
-
-def possible_values(expression: Value | Term, known: Known = NOTHING) -> tuple[Possible, ...] | None:
-    """All that a value can be where it is not missing, if the expression and what is known tell; else None.
-
-    Such a value can be grouped by without keys of its own. Rows with another value (of a time outside its period, say)
-    are in none of the groups.
-
-    >>> from sfumato.engines.expressions import col
-    >>> possible_values(col("age").cut([0, 65], above=True)), possible_values(col("admitted").quarter())
-    (('[0, 65)', '>= 65'), (1, 2, 3, 4))
-    >>> year = Known(bounds={"admitted": (date(2025, 11, 3), date(2026, 1, 9))})
-    >>> [each.value for each in possible_values(col("admitted").truncate("month"), year)]
-    ['2025-11-01', '2025-12-01', '2026-01-01']
-    >>> possible_values(col("sex").lower(), Known(keys={"sex": ("F", "M", "f")}))
-    ('f', 'm')
-    """
-    node = expression.node if isinstance(expression, Term) else expression
-    match node:
-        case Named():
-            return tuple(known.keys[node.column]) if node.column in known.keys else None
-        case Text() | Whole() | Truth():
-            return (node.value,)
-        case Date():
-            return (node,)
-        case Cut():
-            return node.labels
-        case DatePart():
-            return _parts_listed(node, known)
-        case Truncated():
-            return _beginnings(node.to, node.part, known)
-        case Cast() if node.to is Type.DATE:
-            return _beginnings(Unit.DAY, node.part, known)
-        case Cast() | Nearest():
-            return _cast_listed(node, known)
-        case Cased() | Trimmed() | Slice() | Ending() | Replaced() | Concatenated():
-            return _texts_listed(node, known)
-        case Coalesce():
-            return _merged(node.parts, known)
-        case CaseWhen():
-            last = () if node.otherwise is None else (node.otherwise,)
-            return _merged((*(branch.then for branch in node.branches), *last), known)
-        case Length():
-            texts = possible_values(node.part, known)
-            return None if texts is None else tuple(sorted({len(text) for text in texts if isinstance(text, str)}))
-        case Arithmetic() | Floor() | Rounded():
-            return _integers(node, known)
-    return None
-
-
-def whole_values(
-    expression: Value | Term, bounds: Bounds, wholes: Container[str], *, most: int
-) -> tuple[int, ...] | None:
-    """All whole numbers that a value can be, if it is surely whole and there are not more than ``most``; else None.
-
-    ``wholes`` names the columns that hold whole numbers.
-
-    >>> from sfumato.engines.expressions import col, least
-    >>> whole_values(least(col("n"), 3), {"n": (Fraction(0), Fraction(10**6))}, {"n"}, most=100)
-    (0, 1, 2, 3)
-    """
-    node = expression.node if isinstance(expression, Term) else expression
-    found = bounds_of(node, bounds) if _surely_whole(node, wholes) else None
-    if found is None:
-        return None
-    low, high = math.ceil(found[0]), math.floor(found[1])
-    return tuple(range(low, high + 1)) if 0 <= high - low < most else None
-
-
-def _surely_whole(node: Value, wholes: Container[str]) -> bool:
-    match node:
-        case Named():
-            return node.column in wholes
-        case Arithmetic():
-            return node.sign is not Sign.OVER and all(_surely_whole(part, wholes) for part in (node.left, node.right))
-        case Negative() | Absolute():
-            return _surely_whole(node.part, wholes)
-        case Least() | Greatest() | Coalesce():
-            return all(_surely_whole(part, wholes) for part in node.parts)
-        case CaseWhen():
-            last = () if node.otherwise is None else (node.otherwise,)
-            return all(_surely_whole(part, wholes) for part in (*(branch.then for branch in node.branches), *last))
-        case Cast():
-            return node.to is Type.WHOLE
-    return isinstance(node, Whole | DatePart | DaysBetween | UnitsBetween | Nearest)
-
-
-def _parts_listed(node: DatePart, known: Known) -> tuple[int, ...] | None:
-    if node.of is not Part.YEAR:
-        low, high = PARTS[node.of]
-        return tuple(range(low, high + 1))
-    period = _period(node.part, known.bounds)
-    return None if period is None else tuple(range(period[0].year, period[1].year + 1))
-
-
-def _cast_listed(node: Cast | Nearest, known: Known) -> tuple[Possible, ...] | None:
-    inner = possible_values(node.part, known)
-    if inner is None:
-        return None
-    whole = isinstance(node, Nearest) or node.to is Type.WHOLE
-    kinds = set(map(type, inner))
-    if whole and kinds <= {bool, int}:
-        return tuple(sorted({int(value) for value in inner if isinstance(value, int)}))
-    if isinstance(node, Cast) and node.to is Type.TEXT and kinds <= {str, int, Date}:
-        return tuple(dict.fromkeys(value.value if isinstance(value, Date) else str(value) for value in inner))
-    return None
-
-
-def _texts_listed(
-    node: Cased | Trimmed | Slice | Ending | Replaced | Concatenated, known: Known
-) -> tuple[Possible, ...] | None:
-    """The image of all that the parts can be."""
-    lists: list[list[str]] = []
-    for part in node.parts if isinstance(node, Concatenated) else (node.part,):
-        found = possible_values(part, known)
-        if found is None:
-            return None
-        lists.append([text for text in found if isinstance(text, str)])
-    if not all(lists) or math.prod(map(len, lists)) > MOST_LISTED:
-        return None
-    return tuple(dict.fromkeys(changed(node, *texts) for texts in product(*lists)))
-
-
-def _integers(node: Value, known: Known) -> tuple[Possible, ...] | None:
-    """Whole numbers that follow from ranges: a floor or a rounding, and what is computed from one with a constant."""
-    match node:
-        case Floor() | Rounded(digits=0):
-            low, high = _range(node, known.bounds).low, _range(node, known.bounds).high
-            if low is None or high is None or high - low >= MOST_LISTED or abs(low) + abs(high) >= 2**52:
-                return None
-            return tuple(range(int(low), int(high) + 1))
-        case Arithmetic(sign=Sign.PLUS | Sign.MINUS | Sign.TIMES):
-            left, right = (
-                (part.value,) if isinstance(part, Whole) else _integers(part, known) for part in (node.left, node.right)
-            )
-            if left is None or right is None or 1 not in (len(left), len(right)):
-                return None
-            found = sorted({_computed(node.sign, int(one), int(two)) for one in left for two in right})  # type: ignore[arg-type]  # whole numbers, as made above
-            return tuple(found) if found and abs(found[0]) + abs(found[-1]) < 2**52 else None
-    return None
-
-
-def _computed(sign: Sign, one: int, two: int) -> int:
-    return one * two if sign is Sign.TIMES else one + (two if sign is Sign.PLUS else -two)
-
-
-def _merged(parts: Iterable[Value], known: Known) -> tuple[Possible, ...] | None:
-    merged: dict[Possible, None] = {}
-    for part in parts:
-        found = possible_values(part, known)
-        if found is None:
-            return None
-        merged |= dict.fromkeys(found)
-    return tuple(merged)
 
 
 # ------------------------------------------------------------------------------------------------- dates and times
 
 
-def _period(node: Value, bounds: Bounds) -> tuple[date, date] | None:
+def period_of(node: Value, bounds: Bounds) -> tuple[date, date] | None:
     """The first and the last day that a date or time can lie on, where a period was declared."""
     match node:
         case Named():
             found = bounds.get(node.column)
             return found if found is not None and isinstance(found[0], date) else None
         case Cast() if node.to in (Type.DATE, Type.TIME):
-            return _period(node.part, bounds)
+            return period_of(node.part, bounds)
         case Truncated():
-            inner = _period(node.part, bounds)
+            inner = period_of(node.part, bounds)
             return None if inner is None else (beginning(node.to, inner[0]), inner[1])
         case Shifted():
-            if _period(node.part, bounds) is None:
+            if period_of(node.part, bounds) is None:
                 return None
             low, high = _clock(node, bounds)
             return (_day(max(low, FIRST)), _day(min(high, LAST))) if low <= LAST and high >= FIRST else None
@@ -316,39 +137,6 @@ def beginning(unit: Unit, day: date) -> date:
     if unit in MONTHS:
         return day.replace(month=(day.month - 1) // MONTHS[unit] * MONTHS[unit] + 1, day=1)
     return day
-
-
-def _beginnings(unit: Unit, part: Value, known: Known) -> tuple[Possible, ...] | None:
-    """The first day of each year, month or week of a period, or the beginning of each hour."""
-    period = _period(part, known.bounds)
-    if period is None:
-        return None
-    first, last = period
-    if unit in (Unit.HOUR, Unit.MINUTE, Unit.SECOND):
-        step, low, high = LENGTHS[unit], since_the_first(first), since_the_first(last) + DAY
-        if (high - low) // step > MOST_LISTED:
-            return None
-        return tuple(Time(_written(each)) for each in range(low, high, step))
-    if (last - first).days > 40 * MOST_LISTED or (unit in (Unit.DAY, Unit.WEEK) and (last - first).days > MOST_LISTED):
-        return None
-    found = [beginning(unit, first)]
-    while (following := _next(unit, found[-1])) is not None and following <= last:
-        found.append(following)
-    return tuple(Date(each.isoformat()) for each in found)
-
-
-def _written(microseconds: int) -> str:
-    from datetime import datetime
-
-    return (datetime.min + timedelta(microseconds=microseconds)).isoformat()
-
-
-def _next(unit: Unit, day: date) -> date | None:
-    if unit in MONTHS:
-        month = day.year * 12 + day.month - 1 + MONTHS[unit]
-        return date(month // 12, month % 12 + 1, 1) if month < 120_000 else None
-    days = day.toordinal() + (7 if unit is Unit.WEEK else 1)
-    return date.fromordinal(days) if days <= date.max.toordinal() else None
 
 
 def _clock(node: Value, bounds: Bounds) -> tuple[int, int]:
@@ -382,7 +170,7 @@ def _clock(node: Value, bounds: Bounds) -> tuple[int, int]:
         case Least() | Greatest() | Coalesce() | CaseWhen():
             ends = [_clock(part, bounds) for part in _choices(node)]
             return min(low for low, _ in ends), max(high for _, high in ends)
-    period = _period(node, bounds)
+    period = period_of(node, bounds)
     return (FIRST, LAST) if period is None else (since_the_first(period[0]), since_the_first(period[1]) + DAY - 1)
 
 
@@ -401,7 +189,7 @@ def _is_clock(node: Value, bounds: Bounds) -> bool:
             return node.to in (Type.DATE, Type.TIME)
         case Least() | Greatest() | Coalesce() | CaseWhen():
             return any(_is_clock(part, bounds) for part in _choices(node))
-    return _period(node, bounds) is not None
+    return period_of(node, bounds) is not None
 
 
 def _units(node: DaysBetween | UnitsBetween, bounds: Bounds) -> _Range:
@@ -422,7 +210,7 @@ def _units(node: DaysBetween | UnitsBetween, bounds: Bounds) -> _Range:
 # --------------------------------------------------------------------------------------------- interval arithmetic
 
 
-def _range(node: Value, bounds: Bounds) -> _Range:
+def range_of(node: Value, bounds: Bounds) -> _Range:
     match node:
         case Named():
             return _of_column(node.column, bounds)
@@ -435,30 +223,30 @@ def _range(node: Value, bounds: Bounds) -> _Range:
         case Arithmetic():
             return _arithmetic(node, bounds)
         case Negative():
-            return _opposite(_range(node.part, bounds))
+            return _opposite(range_of(node.part, bounds))
         case Absolute():
-            return _absolute(_range(node.part, bounds))
+            return _absolute(range_of(node.part, bounds))
         case Floor():
-            part = _range(node.part, bounds)
+            part = range_of(node.part, bounds)
             return _Range(_floor(part.low), _floor(part.high), part.kinds)
         case Least():
-            parts = [_range(part, bounds) for part in node.parts]
+            parts = [range_of(part, bounds) for part in node.parts]
             low, high = [part.low for part in parts], [part.high for part in parts]
             return _Range(_of_all(min, low), _of_some(min, high), _kinds(parts))
         case Greatest():
-            parts = [_range(part, bounds) for part in node.parts]
+            parts = [range_of(part, bounds) for part in node.parts]
             low, high = [part.low for part in parts], [part.high for part in parts]
             return _Range(_of_some(max, low), _of_all(max, high), _kinds(parts))
         case Coalesce():
-            return _hull([_range(part, bounds) for part in node.parts])
+            return _hull([range_of(part, bounds) for part in node.parts])
         case CaseWhen():
             last = () if node.otherwise is None else (node.otherwise,)
-            return _hull([_range(part, bounds) for part in (*(branch.then for branch in node.branches), *last)])
+            return _hull([range_of(part, bounds) for part in (*(branch.then for branch in node.branches), *last)])
         case Cast():
             return _cast(node, bounds)
         case DatePart():
             first, last_one = PARTS[node.of]
-            period = _period(node.part, bounds) if node.of is Part.YEAR else None
+            period = period_of(node.part, bounds) if node.of is Part.YEAR else None
             first, last_one = (first, last_one) if period is None else (period[0].year, period[1].year)
             return _Range(Fraction(first), Fraction(last_one), WHOLE)
         case DaysBetween() | UnitsBetween():
@@ -468,11 +256,11 @@ def _range(node: Value, bounds: Bounds) -> _Range:
             start = 0 if _is_length(node.part) else EPOCH
             return _Range(_down(Fraction(least - start, 10**6)), _up(Fraction(most - start, 10**6)), NUMBER)
         case Rounded():
-            part = _range(node.part, bounds)
+            part = range_of(node.part, bounds)
             step = Fraction(1, 10**node.digits)
             return _Range(_step_down(part.low, step), _step_up(part.high, step), part.kinds)
         case Nearest():
-            part = _range(node.part, bounds)
+            part = range_of(node.part, bounds)
             return _Range(_saturated(_floor(part.low)), _saturated(_ceiling(part.high)), WHOLE)
     return UNKNOWN  # texts, truth values, dates and times
 
@@ -502,7 +290,7 @@ def _is_length(node: Value) -> bool:
 def _cast(node: Cast, bounds: Bounds) -> _Range:
     if node.to not in (Type.WHOLE, Type.NUMBER):
         return UNKNOWN
-    part = _range(node.part, bounds)
+    part = range_of(node.part, bounds)
     if node.to is Type.NUMBER:
         return _Range(_down(part.low), _up(part.high), NUMBER)
     return _Range(_saturated(_floor(part.low)), _saturated(_floor(part.high)), WHOLE)
@@ -512,7 +300,7 @@ def _arithmetic(node: Arithmetic, bounds: Bounds) -> _Range:
     adds = node.sign in ADDING
     if node.sign is Sign.MINUS and (_is_clock(node.left, bounds) or _is_clock(node.right, bounds)):
         return _units(DaysBetween(start=node.right, end=node.left), bounds)
-    parts = [_range(part, bounds) for part in (summands(node) if adds else (node.left, node.right))]
+    parts = [range_of(part, bounds) for part in (summands(node) if adds else (node.left, node.right))]
     kinds = _kinds(parts)
     if node.sign is Sign.OVER or kinds == NUMBER:  # whole numbers are made numbers before they are divided
         return _of_numbers(node, parts)

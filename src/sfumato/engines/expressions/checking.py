@@ -162,6 +162,8 @@ def _fits(column: str, constant: Literal, columns: Mapping[str, Type]) -> None:
     if held is not given and not alike:
         name = constant.KIND.removeprefix("literal.")
         hint = "; in SQL, write DATE '2026-01-31' or TIMESTAMP '2026-01-31 13:00:00'" if held in CLOCK else ""
+        if held is Type.TRUTH:
+            hint = ": True or False; in SQL, TRUE or FALSE"
         raise InvalidInput(
             f"column {column!r} holds {held.value}s and cannot be compared with a constant of type {name}; "
             f"{NOTHING}. Compare it with a constant of that type{hint}."

@@ -4,6 +4,9 @@ Each node is a document. A value looks at one row and nothing else, so it never 
 be missing: null and NaN are. A predicate is two-valued: a comparison with something missing is false, whatever the
 operator; ``~`` turns true into false and back. What is not written here is refused by name. What each node means on
 every engine: docs/explanation/semantics-of-predicates.md
+
+The file is long because the grammar is one closed list, of some forty small nodes; in several files nobody could see
+that nothing else is in it.
 """
 
 import itertools

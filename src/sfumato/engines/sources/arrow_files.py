@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Hashable, Iterable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.engines.sources.columns import projected
-from sfumato.engines.sources.embedded import PLACE, embedded
-from sfumato.engines.sources.file_lists import FileList
+from sfumato.engines.sources.embedded_files import EmbeddedFiles
 from sfumato.engines.sources.frames import held_types, usable
 from sfumato.engines.sources.origin import Settle
-from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -28,33 +25,10 @@ ARROW = (".feather", ".arrow", ".ipc")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class ArrowFiles:
+class ArrowFiles(EmbeddedFiles):
     """One table in Arrow files of the same columns."""
 
-    files: FileList
-    engine: str = "DuckDB"
     advice: str = "Check that it is a whole Arrow file (Feather, version 2)."
-
-    @property
-    def label(self) -> str:
-        """The name of the file, without the way to it."""
-        return self.files.label
-
-    def state(self) -> object:
-        """Which files there are, and when they were written."""
-        return self.files.state()
-
-    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
-        """Each of its files."""
-        return self.files.stored()
-
-    def place(self) -> Hashable:
-        """Beside other files and frames."""
-        return PLACE
-
-    def session(self) -> AbstractContextManager[BaseBackend]:
-        """The embedded engine."""
-        return embedded()
 
     def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Read from the schema that each file states."""
@@ -77,10 +51,7 @@ class ArrowFiles:
         first, *others = self.files.checked()
         schema = _stated(first)
         if any(_stated(other) != schema for other in others):
-            raise InvalidInput(
-                f"the files of {self.label} do not all have the same columns; nothing was read and nothing was "
-                "spent. Declare files of one kind."
-            )
+            raise self.differ()
         return schema
 
 

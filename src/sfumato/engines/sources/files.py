@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ from sfumato.engines.expressions import Type
 from sfumato.engines.sources.arrow_files import ARROW, ArrowFiles
 from sfumato.engines.sources.cells import CellFormat
 from sfumato.engines.sources.columns import projected
-from sfumato.engines.sources.copied_files import COPIED, NAMES, CopiedFile
-from sfumato.engines.sources.embedded import PLACE, embedded
+from sfumato.engines.sources.copied_files import COPIED, CopiedFile, named_in
+from sfumato.engines.sources.embedded_files import EmbeddedFiles
 from sfumato.engines.sources.file_lists import FileList
 from sfumato.engines.sources.origin import Origin, Settle
 from sfumato.engines.sources.text_files import CSV, JSON_LINES, TextFiles, header_of
@@ -91,7 +91,7 @@ def named_columns(place: Path) -> list[str] | None:
     if not place.is_file():
         raise InvalidInput(f"there is no file {place.name!r} at the place given; nothing was done.")
     if kind in COPIED:
-        return NAMES[kind](place)
+        return named_in(place, kind)
     delimiter = max(",;\t|", key=lambda sign: len(header_of(place, sign)))
     return header_of(place, delimiter)
 
@@ -112,34 +112,11 @@ def _kind(place: Path) -> str:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class ParquetFiles:
+class ParquetFiles(EmbeddedFiles):
     """One table in Parquet files of the same columns: a file, a folder, a pattern, or a list of files."""
 
-    files: FileList
-    engine: str = "DuckDB"
     advice: str = "Check that it is a whole Parquet file."
     _alike: bool = False
-
-    @property
-    def label(self) -> str:
-        """The name of the file or folder, without the way to it."""
-        return self.files.label
-
-    def state(self) -> object:
-        """Which files there are, and when they were written."""
-        return self.files.state()
-
-    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
-        """Each of its files."""
-        return self.files.stored()
-
-    def place(self) -> Hashable:
-        """Beside other files and frames."""
-        return PLACE
-
-    def session(self) -> AbstractContextManager[BaseBackend]:
-        """The embedded engine."""
-        return embedded()
 
     def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """Read from the end of each file, where Parquet keeps its columns."""
@@ -158,9 +135,6 @@ class ParquetFiles:
         if not self._alike:
             wanted = table.schema()
             if any(engine.read_parquet(file, **plainly).schema() != wanted for file in files[1:]):
-                raise InvalidInput(
-                    f"the files of {self.label} do not all have the same columns; nothing was read and nothing was "
-                    "spent. Declare files of one kind."
-                )
+                raise self.differ()
             self._alike = True
         return table

@@ -41,6 +41,8 @@ class Frame:
         frame = _plain(data)
         if frame is None:
             raise InvalidInput(MIXED)
+        self.integers = frozenset() if _from_pandas(data) else _integers(frame)
+        """Columns of whole numbers, by their types; pandas makes numbers of them where one value is missing."""
         self._name = _held_by_engine(frame)
         weakref.finalize(self, _dropped, self._name).atexit = False
 
@@ -135,7 +137,25 @@ def usable(frame: pa.Table, *, like: pa.Schema | None = None) -> pa.Table:
             if pa.types.is_dictionary(field.type):
                 column = column.cast(pa.dictionary(field.type.index_type, kind))
             frame = frame.set_column(place, field.name, column.cast(kind))
+        elif pa.types.is_timestamp(kind) and kind.unit in COARSE:
+            frame = frame.set_column(place, field.name, _fine(frame.column(place)))
     return frame.replace_schema_metadata(None)
+
+
+def _fine(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Coarse times in microseconds, as the engine holds them; what is beyond the calendar is missing: it would fail."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    many, zone = COARSE[column.type.unit], column.type.tz
+    number = column.cast(pa.int64())
+    known = pc.and_(pc.greater_equal(number, FIRST_TIME // many), pc.less_equal(number, LAST_TIME // many))
+    inside = pc.if_else(known, number, pa.scalar(None, pa.int64()))
+    return pc.multiply(inside, pa.scalar(many, pa.int64())).cast(pa.timestamp("us", zone))
+
+
+COARSE = {"s": 10**6, "ms": 10**3}  # microseconds of a unit
+FIRST_TIME, LAST_TIME = -62_135_596_800 * 10**6, 253_402_300_799 * 10**6  # from the year 1 to the year 9999
 
 
 def held_types(empty: pa.Table, engine: BaseBackend) -> dict[str, dt.DataType]:
@@ -146,6 +166,16 @@ def held_types(empty: pa.Table, engine: BaseBackend) -> dict[str, dt.DataType]:
         return dict(engine.table(name).schema().items())
     finally:
         engine.con.unregister(name)
+
+
+def _from_pandas(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas"
+
+
+def _integers(frame: pa.Table) -> frozenset[str]:
+    import pyarrow as pa
+
+    return frozenset(field.name for field in frame.schema if pa.types.is_integer(field.type))
 
 
 @cache

@@ -96,6 +96,17 @@ class Source:
         """What its stored rows are known by, as far as that was seen when its columns were looked at."""
         return Stored(names=self._names, since=self._since)
 
+    @property
+    def integers(self) -> frozenset[str]:
+        """Columns that hold whole numbers, as far as that is known before anything is opened.
+
+        By their declared types; of rows in memory by the types that they have.
+        """
+        if self._declared is not None:
+            return frozenset(name for name, kind in self._declared.items() if kind is Type.WHOLE)
+        found: frozenset[str] = getattr(self._origin, "integers", frozenset())
+        return found
+
     def columns(self) -> dict[str, Type]:
         """Names and types of the columns, without reading a row; what fails here fails before anything is charged."""
         with self._turn, ExitStack() as stack:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import secrets
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from sfumato.engines.dialects.duckdb import DUCKDB
 from sfumato.engines.expressions import Type
-from sfumato.engines.operands import DTYPES
 from sfumato.engines.sources.cells import PLAIN, CellFormat, could_not_be_read, read_as, unreadable_name
-from sfumato.engines.sources.embedded import PLACE, embedded
-from sfumato.engines.sources.file_lists import FileList
+from sfumato.engines.sources.embedded_files import DeclaredFiles
 from sfumato.engines.sources.origin import Settle
 from sfumato.errors import InvalidInput
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     from ibis.backends import BaseBackend
 
-__all__ = ["CSV", "JSON_LINES", "TextFiles", "columns_read", "header_of", "virtual_columns"]
+__all__ = ["CSV", "JSON_LINES", "TextFiles", "columns_read", "header_of"]
 
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -40,24 +38,6 @@ CELLS = {
     Type.DATE: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
     Type.TIME: "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?)?",
 }
-
-
-def virtual_columns(types: Mapping[str, Type], cells: Mapping[str, CellFormat] | None) -> dict[str, Type]:
-    """The truths that say where a cell could not be read: one for each column but texts, which can all be read.
-
-    They are offered where the ``cells`` are declared, as a table of a vault does.
-    """
-    if cells is None:
-        return {}
-    found = {unreadable_name(name): Type.TRUTH for name, kind in types.items() if kind is not Type.TEXT}
-    taken = {name.casefold() for name in types}
-    twice = next((name for name in found if name.casefold() in taken), None)
-    if twice is not None:
-        raise InvalidInput(
-            f"a column is called {twice!r}, which is how values are called that cannot be read; nothing was done. "
-            "Give the column another name."
-        )
-    return found
 
 
 def columns_read(
@@ -77,21 +57,14 @@ def columns_read(
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class TextFiles:
+class TextFiles(DeclaredFiles):
     """CSV files in UTF-8 with a header, or files with one JSON object on each line.
 
     A cell that is not written as declared is missing. An empty cell is missing; in a column of text, a quoted empty
     cell is an empty text. A line that is no line of such a file stops the engine.
     """
 
-    files: FileList
     json: bool
-    types: dict[str, Type]
-    cells: Mapping[str, CellFormat] | None = None
-    engine: str = "DuckDB"
-
-    def __post_init__(self) -> None:
-        virtual_columns(self.types, self.cells)
 
     @property
     def advice(self) -> str:
@@ -100,38 +73,10 @@ class TextFiles:
             return "Check that it is in UTF-8, with one JSON object on each line."
         return "Check that it is a CSV file in UTF-8 whose first line names the columns."
 
-    @property
-    def label(self) -> str:
-        """The name of the file, without the way to it."""
-        return self.files.label
-
-    @property
-    def virtual(self) -> dict[str, Type]:
-        """The columns that say where a cell could not be read."""
-        return virtual_columns(self.types, self.cells)
-
-    def state(self) -> object:
-        """When the files were written, and which they are."""
-        return self.files.state()
-
-    def stored(self, engine: BaseBackend) -> Iterable[Hashable]:
-        """The files."""
-        return self.files.stored()
-
-    def place(self) -> Hashable:
-        """Beside other files and frames."""
-        return PLACE
-
-    def session(self) -> AbstractContextManager[BaseBackend]:
-        """The embedded engine."""
-        return embedded()
-
     def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
         """What was declared; the header of each CSV file must name it."""
-        import ibis
-
         self._headers()
-        return {name: ibis.dtype(DTYPES[kind]) for name, kind in (self.types | self.virtual).items()}
+        return self.declared()
 
     def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The rows, read as text and turned into what was declared."""
