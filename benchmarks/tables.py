@@ -1,6 +1,7 @@
-"""Private group-by at the level of the person: beside SQL written by hand, beside other packages, on Spark; accuracy.
+"""Private group-by at the level of the person: beside SQL written by hand, beside other packages, on three engines.
 
-Count, sum and mean by 1,000 groups, at most 3 groups a person, values in [0, 100], from Parquet. Each run is a process
+Count, sum and mean by 1,000 groups, at most 3 groups a person, values in [0, 100], from Parquet; and, with one row made
+of each person's rows, persons by how many rows they have, with the mean of their largest value. Each run is a process
 of its own, so that its peak memory is its own; the clock starts when everything is imported. Rows are invented from a
 fixed seed. Under other load the CPU seconds say more than the seconds; the load is written down.
 """
@@ -27,6 +28,7 @@ from benchmarks.table_peers import PEERS, built
 
 GROUPS = 1_000
 KEPT, ROWS_A_GROUP = 3, 5
+MOST = KEPT * ROWS_A_GROUP  # the numbers of rows that persons are counted by
 PRIME = 2**31 - 1
 RUNS = 2_000
 TABLES = 10
@@ -58,6 +60,12 @@ QUERIES = {
     ),
     "plain group-by": "SELECT grp, count(*), sum(value), avg(value) FROM {rows} GROUP BY 1",
 }
+PER_PERSON = f"""
+    SELECT n, count(*), sum({PLACED.replace("value", "most")}) FROM (
+        SELECT person, count(*) AS n, max(value) AS most FROM {{rows}} WHERE person IS NOT NULL GROUP BY 1
+    ) WHERE n <= {MOST} GROUP BY 1
+"""  # noqa: S608 - constants of this file
+PERSON_QUERIES = {"SQL by hand, one row a person": PER_PERSON}
 ON_SPARK = f"""
     SELECT grp, sum(n) AS n, sum(total) AS total, sum(total) / sum(n) AS mean FROM (
         SELECT grp, least(n, {ROWS_A_GROUP}) AS n,
@@ -95,18 +103,26 @@ def _parts(
 ) -> dict[str, Callable[[], dict[str, object]]]:
     """What is measured, in order: the quick and telling parts first."""
     by_hand = {name: partial(_child, "by hand", large, name) for name in QUERIES}
+    of_persons = {name: partial(_child, "by hand", large, name) for name in PERSON_QUERIES}
 
     def beside_packages() -> dict[str, object]:
         absent: dict[str, str] = {}
         packages = {} if smoke else _packages(little, absent)
-        return _interleaved(lambda: _child("ours", little), packages, pairs) | {"absent": absent}
+        return _interleaved(lambda: _child("ours", little, GROUPED), packages, pairs) | {"absent": absent}
 
     parts: dict[str, Callable[[], dict[str, object]]] = {
-        "{big} rows, beside SQL by hand": lambda: _interleaved(lambda: _child("ours", large), by_hand, pairs),
+        "{big} rows, beside SQL by hand": lambda: _interleaved(lambda: _child("ours", large, GROUPED), by_hand, pairs),
+        "{big} rows, one row a person, beside SQL by hand": lambda: _interleaved(
+            lambda: _child("ours", large, OF_PERSONS), of_persons, pairs
+        ),
         "error at epsilon = 1": lambda: accuracy(runs),
         "{small} rows, beside other packages": beside_packages,
     }
     if not smoke:
+        for asked in (GROUPED, OF_PERSONS):
+            parts[f"{{small}} rows on PostgreSQL and Spark (local[2]) beside DuckDB, {asked}"] = partial(
+                _child, "engines", little, asked, str(pairs)
+            )
         parts["{small} rows on Spark, local[2]"] = lambda: _child("spark", little, str(pairs))
     return parts
 
@@ -238,8 +254,11 @@ def _errors(seed: int, relation: str, measure: str, runs: int) -> "np.ndarray[tu
     return np.array([told() - truth for _ in range(runs)])
 
 
-def _question_by_group(data: object) -> Callable[[], object]:
-    """Ours: the question of this benchmark, asked anew each time."""
+GROUPED, OF_PERSONS = "by group", "one row a person"
+
+
+def _question(data: object, asked: str) -> Callable[[], object]:
+    """Ours: a question of this benchmark, asked anew each time."""
     import sfumato as sf
 
     vault = sf.Vault(unit=sf.user("person", relation="add/remove"), budget=sf.Budget(epsilon=10**6), name="benchmark")
@@ -251,7 +270,11 @@ def _question_by_group(data: object) -> Callable[[], object]:
         bounds={"value": (0, 100)},
         keys={"grp": list(range(GROUPS))},
     )
-    question = table.group_by("grp").agg(n=sf.count(), total=sf.sum("value"), mean=sf.mean("value"))
+    if asked == GROUPED:
+        question = table.group_by("grp").agg(n=sf.count(), total=sf.sum("value"), mean=sf.mean("value"))
+    else:
+        persons = table.per_person(n=sf.count(), most=sf.max("value"))
+        question = persons.group_by("n").agg(persons=sf.count(), most=sf.mean("most"))
     return lambda: question.release(epsilon=1, fresh=True)
 
 
@@ -282,17 +305,18 @@ def _measured(job: Callable[[], object]) -> Figures:
     }
 
 
-def _ours(path: str) -> Figures:
+def _ours(path: str, asked: str) -> Figures:
     # What is imported when it is first used is loaded before the clock starts, as it is for the others.
-    _question_by_group(pa.table({"person": [1], "grp": [1], "value": [1.0]}))()
-    return _measured(_question_by_group(path))
+    _question(pa.table({"person": [1], "grp": [1], "value": [1.0]}), asked)()
+    return _measured(_question(path, asked))
 
 
 def _by_hand(path: str, name: str) -> Figures:
     import duckdb
 
     with duckdb.connect() as engine:
-        return _measured(lambda: engine.execute(QUERIES[name].format(rows=f"read_parquet('{path}')")).fetchall())
+        query = (QUERIES | PERSON_QUERIES)[name].format(rows=f"read_parquet('{path}')")
+        return _measured(lambda: engine.execute(query).fetchall())
 
 
 def _on_spark(path: str, pairs: str) -> dict[str, object]:
@@ -300,8 +324,31 @@ def _on_spark(path: str, pairs: str) -> dict[str, object]:
         rows = spark.read.parquet(path)
         rows.createOrReplaceTempView("measured")
         return compare(
-            _question_by_group(rows), {"Spark SQL by hand": lambda: spark.sql(ON_SPARK).collect()}, pairs=int(pairs)
+            _question(rows, GROUPED), {"Spark SQL by hand": lambda: spark.sql(ON_SPARK).collect()}, pairs=int(pairs)
         )
+
+
+def _on_engines(path: str, asked: str, pairs: str) -> dict[str, object]:
+    """The same question on DuckDB, which the others are held to, on a PostgreSQL of its own and on Spark."""
+    import psycopg
+
+    from sfumato.engines.sources import postgres
+    from tests.servers import private_postgres
+
+    rows = pq.read_table(path)
+    with private_postgres() as server, _spark() as spark:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE measured (person bigint, grp bigint, value double precision)")
+            with connection.cursor().copy("COPY measured FROM STDIN") as copy:
+                for batch in rows.to_batches(max_chunksize=100_000):
+                    listed = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                    copy.write("".join(f"{person}\t{grp}\t{value}\n" for person, grp, value in listed))
+            connection.execute("VACUUM ANALYZE measured")
+        others = {
+            "PostgreSQL": _question(postgres(server.url, table="measured"), asked),
+            "Spark": _question(spark.read.parquet(path), asked),
+        }
+        return compare(_question(path, asked), others, pairs=int(pairs))
 
 
 @contextmanager
@@ -329,7 +376,12 @@ def _spark() -> Iterator[Any]:
         session.stop()
 
 
-JOBS: dict[str, Callable[..., Mapping[str, object]]] = {"ours": _ours, "by hand": _by_hand, "spark": _on_spark}
+JOBS: dict[str, Callable[..., Mapping[str, object]]] = {
+    "ours": _ours,
+    "by hand": _by_hand,
+    "engines": _on_engines,
+    "spark": _on_spark,
+}
 
 if __name__ == "__main__":
     print(json.dumps(JOBS[sys.argv[1]](*sys.argv[2:])))

@@ -142,6 +142,7 @@ def _trained(
     data: tuple[Any, Any, Any, Any], steps: int, clip: Fraction | None, noise: Fraction | None
 ) -> tuple[float, float, float, float]:
     import numpy as np
+    from scipy.special import expit
 
     from sfumato.noise import rounded_gaussian
 
@@ -152,7 +153,7 @@ def _trained(
         whole = rounded_gaussian(sigma=FINE, size=drawn.size)
         drawn = float(noise * clip) / FINE * whole.reshape(drawn.shape)
     for step in range(steps):
-        gradients = -(signs / (1 + np.exp(signs * (inputs @ weights))))[:, None] * inputs
+        gradients = -(signs * expit(-signs * (inputs @ weights)))[:, None] * inputs
         if clip is not None:
             norms = np.sqrt((gradients * gradients).sum(axis=1, keepdims=True))
             gradients = gradients * np.minimum(1.0, float(clip) / np.maximum(norms, 1e-300))

@@ -14,7 +14,7 @@ from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.core.budget import Budget
-    from sfumato.core.limits import Limit
+    from sfumato.core.limits import Limit, Noun
     from sfumato.core.units import client, edge, event, family, node, record, user, weight
     from sfumato.engines.expressions import coalesce, col, greatest, least, when
     from sfumato.engines.sources import CellFormat
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.tables.measures.average import mean
     from sfumato.tables.measures.person_count import persons
     from sfumato.tables.measures.proportion import proportion
+    from sfumato.tables.measures.quantile import median, quantile
     from sfumato.tables.measures.quotient import ratio
     from sfumato.tables.measures.row_count import count
     from sfumato.tables.measures.total import sum_of as sum
@@ -41,6 +42,7 @@ _HOME = {
     "CellFormat": ("sfumato.engines.sources", "CellFormat"),
     "Ledger": ("sfumato.governance.ledger", "Ledger"),
     "Limit": ("sfumato.core.limits", "Limit"),
+    "Noun": ("sfumato.core.limits", "Noun"),
     "Schema": ("sfumato.tables.schema", "Schema"),
     "Vault": ("sfumato.vault", "Vault"),
     "any": ("sfumato.tables.of_person", "any_of"),
@@ -62,10 +64,12 @@ _HOME = {
     "load": ("sfumato.reports.verify", "load"),
     "max": ("sfumato.tables.of_person", "greatest_of"),
     "mean": ("sfumato.tables.measures.average", "mean"),
+    "median": ("sfumato.tables.measures.quantile", "median"),
     "min": ("sfumato.tables.of_person", "least_of"),
     "node": ("sfumato.core.units", "node"),
     "persons": ("sfumato.tables.measures.person_count", "persons"),
     "proportion": ("sfumato.tables.measures.proportion", "proportion"),
+    "quantile": ("sfumato.tables.measures.quantile", "quantile"),
     "ratio": ("sfumato.tables.measures.quotient", "ratio"),
     "record": ("sfumato.core.units", "record"),
     "standard_deviation": ("sfumato.tables.measures.variation", "standard_deviation"),
@@ -82,6 +86,7 @@ __all__ = [
     "CellFormat",
     "Ledger",
     "Limit",
+    "Noun",
     "Schema",
     "Vault",
     "__version__",
@@ -105,10 +110,12 @@ __all__ = [
     "load",
     "max",
     "mean",
+    "median",
     "min",
     "node",
     "persons",
     "proportion",
+    "quantile",
     "ratio",
     "record",
     "standard_deviation",

@@ -65,9 +65,9 @@ class Vault:
     """Protects one kind of unit under one budget.
 
     Guarantee: all releases together are (ε, δ)-DP for ``unit`` at the budget's ε and δ, however adaptively they are
-    chosen. Assumes: each declared table holds the rows that it says, and public facts (keys, limits, versions) were not
-    read off the data. ``population``, a public bound on the number of units, is what δ is judged by. With the ledger in
-    memory the budget is forgotten when the process ends.
+    chosen; with a budget in ρ, ``Budget(rho=…)``, they are ρ-zCDP. Assumes: each declared table holds the rows that it
+    says, and public facts (keys, limits, versions) were not read off the data. ``population``, a public bound on the
+    number of units, is what δ is judged by. With the ledger in memory the budget is forgotten when the process ends.
 
     With ``ledger=…, account="institution/department/project"`` the budget is that account's, and every dataset must be
     declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), or its
@@ -126,7 +126,7 @@ class Vault:
         budget, name = _checked(budget, name, population)
         signing = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
         self._name = name
-        self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget)
+        self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget, unit=unit)
         self._notary = Notary(unit=unit, ledger=self._ledger, key=signing, presenter=Reports())
         setting = Setting(
             name=name, vault=ref(self), notary=self._notary, declarations=DECLARATIONS, population=population
@@ -244,9 +244,11 @@ class Vault:
 def _checked(budget: Budget | None, name: str | None, population: int | None) -> tuple[Budget, str]:
     """The budget and the name of an account; refused where one is missing, or bounds nothing."""
     if budget is None:
-        raise NotDeclared("a vault needs its privacy budget. Say budget=sf.Budget(epsilon=…).")
+        raise NotDeclared(
+            "a vault needs its privacy budget. Say budget=sf.Budget(epsilon=…), or budget=sf.Budget(rho=…)."
+        )
     if not isinstance(budget, Budget) or budget.epsilon == 0 or budget.delta == 1:
-        raise InvalidInput("budget must be an sf.Budget with epsilon above 0 and delta below 1.")
+        raise InvalidInput("budget must be an sf.Budget with epsilon above 0, or rho above 0, and delta below 1.")
     Budget.asked(epsilon=budget.epsilon, delta=budget.delta).judged(population)
     if name is None:
         raise NotDeclared("a vault needs a name, which its releases state as the account they were charged to.")

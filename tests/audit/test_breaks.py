@@ -144,13 +144,10 @@ def the_exact_top(patch: Patch) -> None:
 
 
 def the_exact_limit(patch: Patch) -> None:
-    def search(self: LimitSearch, above: Any, words: Any) -> tuple[int, ...]:
-        return tuple(
-            next((limit for limit, count in zip(listed, counts, strict=False) if count < few), listed[-1])
-            for listed, counts, few in zip(self.candidates, above, self.thresholds, strict=True)
-        )
+    def first_with_few(self: LimitSearch, number: int, above: Any, words: Any) -> int:
+        return next((k for k, count in enumerate(above) if count < self.threshold(number, k)), len(above))
 
-    patch.setattr(LimitSearch, "search", search)
+    patch.setattr(LimitSearch, "_stop", first_with_few)
 
 
 def twice_epsilon(patch: Patch) -> None:

@@ -116,14 +116,13 @@ def composition_by_the_maximum(original: Any) -> Any:
     return compose
 
 
-@broken("sfumato.accounting.filters:BasicFilter.after", claims=["S4-02", "S4-03", "S1-32"])
+@broken("sfumato.governance.balances:Balance.moved", claims=["S4-02", "S4-03", "S1-32"])
 def an_account_keeps_its_largest_charge_alone(original: Any) -> Any:
-    def after(self: Any, cost: Any, account: str) -> Any:
-        found = original(self, cost, account)
-        spent = max(self.spent, cost, key=lambda budget: budget.epsilon)
-        return dataclasses.replace(found, spent=spent)
+    def moved(self: Any, cost: Any, loss: Any, **counts: int) -> Any:
+        found = original(self, cost, loss, **counts)
+        return dataclasses.replace(found, epsilon_spent=max(self.epsilon_spent, cost.epsilon))
 
-    return after
+    return moved
 
 
 @broken("sfumato.core.sensitivity:Sensitivity.joint", claims=["S0-02"])
@@ -462,9 +461,9 @@ def the_ledger_lets_caps_be_passed(_original: Any) -> Any:
     return lambda state, entry: None
 
 
-@broken("sfumato.accounting.filters:BasicFilter.admits", claims=["S4-03"], fast=True)
+@broken("sfumato.governance.balances:Balance.admit", claims=["S4-03"], fast=True)
 def the_ledger_in_memory_lets_caps_be_passed(_original: Any) -> Any:
-    return lambda self, cost: True
+    return lambda self, cost, loss: None
 
 
 @broken("sfumato.governance.verify:_linked", claims=["S1-21", "S1-03"])

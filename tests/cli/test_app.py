@@ -66,6 +66,7 @@ def test_the_commands_are_these():
         "key new",
         "key show",
         "ledger",
+        "ledger clock",
         "ledger dataset",
         "ledger expire",
         "ledger export",
@@ -77,6 +78,7 @@ def test_the_commands_are_these():
         "ledger verify",
         "plan",
         "plan adopt",
+        "plan correct",
         "plan digest",
         "plan run",
         "plan solve",
@@ -287,9 +289,15 @@ def test_the_tour_for_programs(run, tmp_path, monkeypatch, missing):
     outcome = run("demo", "--folder", tmp_path / "tour", "--patients", 300, "--json")
     assert outcome.exit_code == 0, outcome.stderr
     shown = json.loads(outcome.stdout)
-    assert shown["spent"] == {"epsilon": "3/2", "delta": "1/1000000"}
-    assert [release["repeated"] for release in shown["releases"]] == [False, False, False, True]
-    assert [release["noise"] for release in shown["releases"]] == ["laplace", "laplace", "gaussian", "laplace"]
+    assert shown["spent"] == {"epsilon": "8/5", "delta": "1/1000000"}
+    assert [release["repeated"] for release in shown["releases"]] == [False, False, False, True, False]
+    assert [release["noise"] for release in shown["releases"]] == [
+        "laplace",
+        "laplace",
+        "gaussian",
+        "laplace",
+        "laplace",
+    ]
     assert len(shown["share"]["values"]) == len(shown["share"]["intervals"]) == 12
     assert "Nothing was read and nothing was spent" in shown["refused"]
     assert all(Path(file).exists() for file in shown["files"])

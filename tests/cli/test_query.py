@@ -99,6 +99,18 @@ def test_programs_get_the_same(run, folder):
     assert outcome.stderr == ""
 
 
+def test_a_workbook_holds_the_answer_and_its_explanation(run, folder):
+    fastexcel = pytest.importorskip("fastexcel")
+    outcome = run(*ask(folder, COUNT, "--epsilon", "500", "--excel", folder / "answer.xlsx"))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "answer.xlsx" in outcome.stdout
+    book = fastexcel.read_excel(str(folder / "answer.xlsx"))
+    assert book.load_sheet("answer").to_arrow().to_pydict()["n"] == [20, 20]
+    wrong = run(*ask(folder, COUNT, "--epsilon", "500", "--excel", folder / "answer.xls"))
+    assert wrong.exit_code == 1
+    assert "nothing was spent" in wrong.stderr
+
+
 def test_rows_are_protected_where_that_is_said_and_what_it_means(run, folder):
     outcome = run(*ask(folder, "SELECT COUNT(*) FROM visits", "--epsilon", "1", "--unit", "record", schema="rows.toml"))
     assert outcome.exit_code == 0, outcome.stderr
@@ -142,13 +154,13 @@ def test_it_draws_and_reports(run, folder):
     assert "<html" in (folder / "r.html").read_text("utf-8")
 
 
-def test_a_quantile_has_no_interval_but_a_rank(run, folder):
+def test_a_median_has_an_interval(run, folder):
     outcome = run(*ask(folder, "SELECT sex, MEDIAN(age) FROM visits GROUP BY sex", "--epsilon", "5"))
     assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.stdout.splitlines()[0].split() == ["sex", "median"]
-    assert "median: chosen by rank, which is right within" in outcome.stdout
+    assert outcome.stdout.splitlines()[0].split() == ["sex", "median", "95%", "interval"]
     told = run(*ask(folder, "SELECT MEDIAN(age) FROM visits", "--epsilon", "5", "--json"))
-    assert json.loads(told.stdout)["columns"]["median"]["data_low"] is None
+    median = json.loads(told.stdout)["columns"]["median"]
+    assert median["data_low"][0] <= median["values"][0] <= median["data_high"][0]
 
 
 @pytest.fixture

@@ -44,8 +44,11 @@ def walked(tmp_path_factory):
 
 def test_three_releases_are_charged_and_the_repeat_is_not(walked):
     _, shown, text = walked
-    first, second, third, again = shown.releases
+    first, second, third, again, spread = shown.releases
     assert [release.charged.epsilon for release in (first, second, third)] == [Fraction(1, 2)] * 3
+    assert spread.charged.epsilon == Fraction(1, 10)
+    assert shown.spent.epsilon == Fraction(8, 5)
+    assert "Charged ε = 1/10." in text
     assert again.repeated
     assert again.charged == Budget.none()
     assert again.values == first.values
@@ -74,17 +77,17 @@ def test_the_share_costs_nothing_and_follows_from_one_release(walked):
             line.split()[: len(region.split())] == region.split() and re.search("%|unknown", line)
             for line in text.splitlines()
         )
-    assert shown.spent == Budget(epsilon=Fraction(3, 2), delta=Fraction(1, 10**6))
+    assert shown.spent == Budget(epsilon=Fraction(8, 5), delta=Fraction(1, 10**6))
 
 
 def test_the_refusal_is_shown_and_leaves_the_budget_alone(walked):
     _, shown, text = walked
     assert shown.budget == Budget(epsilon=2, delta=Fraction(1, 10**6))
-    assert "has ε = 1/2" in shown.refusal
+    assert "has ε = 2/5" in shown.refusal
     assert "asks for ε = 1" in shown.refusal
     assert shown.refusal.split(";")[0] in " ".join(text.split())
     assert "The account is unchanged." in text
-    assert "██████████▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒·········· 1.5 of 2" in text
+    assert "██▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░········ 1.6 of 2" in text
 
 
 def test_every_region_is_listed_with_its_margin(walked):
@@ -282,7 +285,7 @@ def test_a_cell_that_may_be_empty_is_marked(walked):
     most = max(heat_map.values)
     drawn = [shade(value, low, most) for value, (low, _) in zip(heat_map.values, heat_map.interval(), strict=True)]
     assert all((sign == "·") == (low <= 0) for sign, (low, _) in zip(drawn, heat_map.interval(), strict=True))
-    legend = text[text.index("7. ") : text.index("8. ")]
+    legend = text[text.index("8. ") : text.index("9. ")]
     assert legend.count("·") == drawn.count("·") + 1  # and once in the key below the table
 
 

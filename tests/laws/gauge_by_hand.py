@@ -9,6 +9,7 @@ from sfumato.engines.lattice import Lattice
 from sfumato.engines.sufficient_statistics import (
     Everyone,
     Gauge,
+    Histogram,
     Persons,
     Powers,
     Products,
@@ -21,7 +22,7 @@ from tests.engines.truth import Cell, holds, value_of
 ROOM = 2.0**-40
 
 
-def of_row(gauge: Gauge, row: Mapping[str, Cell]) -> list[int]:
+def of_row(gauge: Gauge | Histogram, row: Mapping[str, Cell]) -> list[int]:
     """What is summed of a row."""
     match gauge:
         case RowIndicator(height=height, condition=condition):
@@ -44,10 +45,13 @@ def of_row(gauge: Gauge, row: Mapping[str, Cell]) -> list[int]:
         case Everyone(lattice=lattice):
             place = place_of(lattice, row)
             return [lattice.steps // 2 if place is None else place, 1]
+        case Histogram(lattice=lattice, height=height):
+            place = place_of(lattice, row)
+            return [height if at == place else 0 for at in range(lattice.steps + 1)]
     raise AssertionError(gauge)
 
 
-def of_record(gauge: Gauge, row: list[int]) -> list[int]:
+def of_record(gauge: Gauge | Histogram, row: list[int]) -> list[int]:
     """The parts of a row that is protected by itself."""
     match gauge:
         case Persons(height=height):
@@ -57,7 +61,7 @@ def of_record(gauge: Gauge, row: list[int]) -> list[int]:
     return row
 
 
-def of_person(gauge: Gauge, sums: Sequence[int], rows: int) -> list[int]:
+def of_person(gauge: Gauge | Histogram, sums: Sequence[int], rows: int) -> list[int]:
     """The parts of a person in one group."""
     match gauge:
         case Persons(height=height):
@@ -67,6 +71,9 @@ def of_person(gauge: Gauge, sums: Sequence[int], rows: int) -> list[int]:
         case Everyone(lattice=lattice, degree=degree):
             mean = math.floor(float(sums[0]) / float(sums[1]))
             return _bernstein(lattice, degree, max(0, min(mean, lattice.steps)))[1:]
+        case Histogram(height=height):  # rows count until there are enough, here those of the first bins
+            before = [sum(sums[:at]) for at in range(len(sums))]
+            return [max(0, min(part, rows * height - taken)) for part, taken in zip(sums, before, strict=True)]
     most = rows * gauge.height
     if sum(sums) <= most:
         return list(sums)

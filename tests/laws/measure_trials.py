@@ -24,7 +24,8 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Relation
 from sfumato.engines.bounded import KeyColumn, placed, totals_by_cell
 from sfumato.engines.expressions import Expression, col
-from sfumato.engines.sufficient_statistics import Gauge
+from sfumato.engines.quantile_counts import rows_by_value
+from sfumato.engines.sufficient_statistics import Gauge, Histogram
 from sfumato.errors import InvalidInput
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Reach, contribution, joint_reach
@@ -126,6 +127,8 @@ def _choices(measure: type[Measure], name: str, kind: object, values: Iterator[C
         return [None]
     if kind is bool:
         return [False, True]
+    if kind is Fraction:
+        return [Fraction(1, 2)]  # a level: the sums of all levels are the same
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return list(kind)
     raise CannotBeChecked(
@@ -250,7 +253,7 @@ class Tried:
 
     trial: Trial
     questions: tuple[Aggregate, ...]
-    totals: dict[Gauge, np.ndarray]
+    totals: dict[Gauge | Histogram, np.ndarray]
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -258,10 +261,10 @@ class Tried:
         return tuple(dict.fromkeys(block for question in self.questions for block in question.blocks))
 
     @cached_property
-    def _found(self) -> dict[tuple[tuple[Gauge, ...], Relation], dict[str, int]]:
+    def _found(self) -> dict[tuple[tuple[Gauge | Histogram, ...], Relation], dict[str, int]]:
         return {}
 
-    def moved(self, gauges: Iterable[Gauge], relation: Relation) -> dict[str, int]:
+    def moved(self, gauges: Iterable[Gauge | Histogram], relation: Relation) -> dict[str, int]:
         """The furthest that some sums moved together, by norm."""
         asked = tuple(gauges), relation
         if asked not in self._found:
@@ -288,7 +291,8 @@ def tried(measure: type[Measure]) -> list[Tried]:
             _check_gauge(measure, block.gauge, block.reach)
         gauges = tuple(dict.fromkeys(block.gauge for block in blocks))
         try:
-            totals = _totals(gauges, trial)
+            totals = _totals(tuple(gauge for gauge in gauges if not isinstance(gauge, Histogram)), trial)
+            totals |= {gauge: _binned(gauge, trial) for gauge in gauges if isinstance(gauge, Histogram)}
         except Exception as error:
             raise CannotBeChecked(
                 measure, f"the engine cannot add them up ({type(error).__name__}: {error})."
@@ -298,8 +302,22 @@ def tried(measure: type[Measure]) -> list[Tried]:
 
 
 @cache
-def _totals(gauges: tuple[Gauge, ...], trial: Trial) -> dict[Gauge, np.ndarray]:
+def _binned(histogram: Histogram, trial: Trial) -> np.ndarray:
+    """The exact numbers of a histogram in each world, by the plan of the engine: worlds by cells and bins."""
+    keys = [KeyColumn(column="zip", values=trial.groups)] if trial.groups else []
+    share, lattice = share_for(trial.kind, trial.limit), histogram.lattice
+    plan = rows_by_value(trial.table, where=None, keys=keys, share=share, lattice=lattice, world="world")
+    found = {name: column.to_numpy() for name, column in zip(plan.columns, plan.to_pyarrow().columns, strict=True)}
+    held = np.zeros((len(trial.around().worlds), trial.cells, lattice.steps + 1), dtype=np.int64)
+    held[found["world"], found["cell"], found["value"]] = found["total"].astype(np.int64) * histogram.height
+    return held.reshape(len(held), -1)
+
+
+@cache
+def _totals(gauges: tuple[Gauge, ...], trial: Trial) -> dict[Gauge | Histogram, np.ndarray]:
     """The exact numbers of each gauge in each world, by the plan of the engine."""
+    if not gauges:
+        return {}
     keys = [KeyColumn(column="zip", values=trial.groups)] if trial.groups else []
     share = share_for(trial.kind, trial.limit)
     found = totals_by_cell(trial.table, where=None, keys=keys, share=share, gauges=gauges, world="world").to_pyarrow()
@@ -325,9 +343,13 @@ def _parts(gauge: Gauge) -> tuple[list[ir.Value], list[ir.Value], list[ir.Value]
     return row, gauge.of_record(row), gauge.of_person([sums[name] for name in sums.columns], 1)
 
 
-def _check_gauge(measure: type[Measure], gauge: Gauge, reach: Reach) -> None:
+def _check_gauge(measure: type[Measure], gauge: Gauge | Histogram, reach: Reach) -> None:
     """Refuse what worlds side by side would hide: a part that is no whole number, or not of its own row alone."""
     named = type(gauge).__name__
+    if isinstance(gauge, Histogram):
+        if reach.numbers != gauge.lattice.steps + 1:
+            raise CannotBeChecked(measure, f"its reach states {reach.numbers} numbers, and {named} has one for a bin.")
+        return
     try:
         row, record, person = _parts(gauge)
     except Exception as error:
@@ -360,7 +382,7 @@ def faults(measure: type[Measure]) -> list[str]:
     return found
 
 
-def too_little(one: Tried, gauge: Gauge, reach: Reach) -> list[str]:
+def too_little(one: Tried, gauge: Gauge | Histogram, reach: Reach) -> list[str]:
     """Where neighbours are further apart than a reach states: the noise would be too small."""
     return [
         f"{one.trial.name}, {relation.value}: {type(gauge).__name__} moves by {norm} {moved}, and {bound} is stated"
@@ -369,7 +391,7 @@ def too_little(one: Tried, gauge: Gauge, reach: Reach) -> list[str]:
     ]
 
 
-def too_much(one: Tried, gauge: Gauge, reach: Reach) -> list[str]:
+def too_much(one: Tried, gauge: Gauge | Histogram, reach: Reach) -> list[str]:
     """Where no neighbours are as far apart as a reach states, without a reason; or not even half as far, with one."""
     return [
         f"{one.trial.name}, {relation.value}: {type(gauge).__name__} moves by no more than {norm} {moved}, and {bound} "
@@ -379,7 +401,7 @@ def too_much(one: Tried, gauge: Gauge, reach: Reach) -> list[str]:
     ]
 
 
-def _compared(one: Tried, gauge: Gauge, reach: Reach) -> Iterator[tuple[Relation, str, int, Fraction]]:
+def _compared(one: Tried, gauge: Gauge | Histogram, reach: Reach) -> Iterator[tuple[Relation, str, int, Fraction]]:
     for relation in one.trial.relations:
         moved, bounds = one.moved([gauge], relation), one.stated(reach, relation)
         yield from ((relation, norm, moved[norm], bounds[norm]) for norm in NORMS)

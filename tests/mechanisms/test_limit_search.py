@@ -48,7 +48,7 @@ def worst(run: LimitSearch, *, replace: bool, less: Fraction = Fraction(1)) -> f
 @pytest.mark.parametrize("replace", [False, True], ids=["add/remove", "replace"])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(3)])
 def test_no_neighbours_lose_more_than_the_price_and_some_nearly_as_much(epsilon: Fraction, replace: bool) -> None:
-    run = search(epsilon, Fraction(4))
+    run = search(epsilon, epsilon * Fraction(2, 5))  # a threshold that nobody here reaches
     event = run.loss(Sensitivity.of(linf=1))
     assert event.guarantee == Pure(epsilon=epsilon)
     assert 0.75 * float(epsilon) < worst(run, replace=replace) <= float(epsilon) + 1e-9
@@ -60,16 +60,20 @@ def test_all_walks_are_paid_for() -> None:
     assert [walk.first + walk.each for walk in run.walks] == [HALF, HALF]
     assert run.loss(1).guarantee == Pure(epsilon=Fraction(1))
     assert run.loss(3).guarantee == Pure(epsilon=Fraction(3))
-    assert run.thresholds == (10, 10)
+    assert run.thresholds == (4, 4)
 
 
-@pytest.mark.parametrize(("epsilon", "spend", "threshold"), [(1, 1, 5), (5, 1, 4), ("1/10", 1, 50), (1, "1/10", 40)])
+@pytest.mark.parametrize(("epsilon", "spend", "threshold"), [(1, 1, 2), (5, 1, 2), ("1/10", 1, 20), (1, "1/10", 20)])
 def test_the_threshold_is_of_the_plan_or_of_the_search_whichever_is_more(epsilon, spend, threshold) -> None:
-    assert search(Fraction(epsilon), Fraction(spend)).thresholds == (threshold,)
+    found = search(Fraction(epsilon), Fraction(spend))
+    assert found.thresholds == (threshold,)
+    assert [found.threshold(0, place) for place in (0, 1, 4)] == [
+        threshold + int(place * Fraction(3, 4) / Fraction(epsilon)) for place in (0, 1, 4)
+    ]
 
 
 def test_without_noise_the_first_limit_with_few_above_is_taken() -> None:
-    run = search(Fraction(10**9), Fraction(2))  # fewer than 2 persons
+    run = search(Fraction(10**9), Fraction(1))  # fewer than 2 persons
     for rows, limit in (((5, 5, 5), 5), ((3, 3, 1), 3), ((1, 1, 4), 1), ((), 1), ((2, 4, 4), 4)):
         assert run.draw([tails(rows)], SystemWords()) == ((limit,), ())
 
@@ -84,12 +88,14 @@ def test_without_noise_the_first_limit_with_few_above_is_taken() -> None:
         {"candidates": ((0, 1),)},
         {"thresholds": (0,)},
         {"thresholds": (4, 4)},
+        {"rises": (Fraction(0),)},
+        {"rises": (Fraction(1), Fraction(1))},
         {"walks": (SparseVector.calibrated(sensitivity=1, alarms=2, epsilon=1, monotone=True),)},
         {"walks": (SparseVector.calibrated(sensitivity=1, alarms=1, epsilon=1),)},
     ],
 )
 def test_a_search_that_is_none_is_refused(changes) -> None:
-    good = {"candidates": (CANDIDATES,), "thresholds": (4,), "walks": search().walks}
+    good = {"candidates": (CANDIDATES,), "thresholds": (4,), "rises": (Fraction(1),), "walks": search().walks}
     with pytest.raises(InvalidInput):
         LimitSearch(**(good | changes))
 

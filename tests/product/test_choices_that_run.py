@@ -59,7 +59,7 @@ def top_group() -> Question:
 
 
 def median() -> Question:
-    return of_rows().median("age")
+    return of_rows().quantiles("age", ["1/2"])
 
 
 QUESTIONS: dict[str, tuple[Callable[[], Question], Callable[[Any], bool]]] = {
@@ -159,7 +159,12 @@ def test_a_vault_charges_the_sum_of_what_it_released() -> None:
     table = of_rows()
     vault = table._gate
     spent = Fraction(0)
-    for question in (table.median("age"), table.quantiles("age", ["1/4", "1/2", "3/4"]), table.count()):
+    for question in (
+        table.median("age"),
+        table.quantiles("age", ["1/2"]),
+        table.quantiles("age", ["1/4", "1/2", "3/4"]),
+        table.count(),
+    ):
         for epsilon in ("1/2", "1/3"):
             release = question.release(epsilon=epsilon, fresh=True)
             assert release.charged.epsilon == Fraction(epsilon)

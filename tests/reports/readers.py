@@ -198,7 +198,8 @@ def measured(
     if isinstance(measures[0], Quantile):
         own = describe.quantiles(said, measures, by=by, where=where)  # type: ignore[arg-type]
     else:
-        own = describe.aggregate(said, measures, by=by, where=where, number=number)  # type: ignore[arg-type]
+        binned = {"kept": False, "kept_beside": False}
+        own = describe.aggregate(said, measures, by=by, where=where, number=number, **binned)  # type: ignore[arg-type]
     own = replace(own, form=kind, numbers=made.description.numbers)
     told = tuple(
         Span(name=measure.name, least=Fraction(place, 7), most=Fraction(place, 3), open=place % 2)

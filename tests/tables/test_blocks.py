@@ -19,6 +19,7 @@ from sfumato.engines.lattice import Lattice
 from sfumato.engines.sufficient_statistics import (
     Everyone,
     Gauge,
+    Histogram,
     Persons,
     Powers,
     Products,
@@ -50,7 +51,7 @@ def lattice(name: str, steps: int) -> Lattice:
     return Lattice(value=col(name).node, low=Fraction(0), high=Fraction(steps), steps=steps)
 
 
-GAUGES: list[Gauge] = [
+GAUGES: list[Gauge | Histogram] = [
     RowIndicator(height=1),
     RowIndicator(height=3, condition=GOOD),
     Persons(height=3),
@@ -68,6 +69,8 @@ GAUGES: list[Gauge] = [
     Signed(lattice=lattice("x", 5), zero=7),
     Everyone(lattice=lattice("x", 3), degree=1),
     Everyone(lattice=lattice("x", 15), degree=2),
+    Histogram(lattice=lattice("x", 2), height=1),
+    Histogram(lattice=lattice("x", 3), height=5),
 ]
 VALUES: list[float | None] = [None, *map(float, range(16))]
 ROWS = [{"x": x, "y": y, "good": good} for x in VALUES for y in (None, 0.0, 1.0, 2.0) for good in (True, False)]
@@ -88,7 +91,7 @@ def as_dict(move: Move) -> dict[str, Fraction | int]:
 
 
 @pytest.mark.parametrize("gauge", GAUGES, ids=lambda it: type(it).__name__)
-def test_one_row_moves_a_gauge_as_far_as_claimed_and_no_further(gauge: Gauge) -> None:
+def test_one_row_moves_a_gauge_as_far_as_claimed_and_no_further(gauge: Gauge | Histogram) -> None:
     parts = {tuple(by_hand.of_record(gauge, by_hand.of_row(gauge, row))) for row in ROWS}
     rows = np.array(sorted(parts))
     with_none = np.array(sorted(parts | {(0,) * rows.shape[1]}))  # whoever replaces may have no row that counts

@@ -23,8 +23,8 @@ def asked(name: str) -> Measure:
     """A measure, asked for with as many values and conditions as its function takes."""
     values = iter(("x", "y"))
     given = [
-        next(values) if "Term" in str(parameter.annotation) else sf.col("x") > 3
-        for parameter in inspect.signature(ASKED[name]).parameters.values()
+        next(values) if "Term" in str(each.annotation) else Fraction(9, 10) if each.name == "level" else sf.col("x") > 3
+        for each in inspect.signature(ASKED[name]).parameters.values()
     ]
     return ASKED[name](*given).bound("it", BOUNDS)
 
@@ -61,7 +61,7 @@ def test_what_it_is_about_is_known_by_its_fields(name: str) -> None:
     measure = asked(name)
     assert all(isinstance(part, Clamped) for part in measure.ranges)
     assert all(isinstance(part, Expression) for part in measure.conditions)
-    assert len(measure.ranges) + len(measure.conditions) == len(measure.parts)
+    assert len(measure.ranges) + len(measure.conditions) == len(measure.parts) - ("percent" in measure.parts)
     assert measure.possible is None or measure.possible[0] < measure.possible[1]
 
 

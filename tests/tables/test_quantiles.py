@@ -43,19 +43,22 @@ def test_quantiles_are_found_where_they_are() -> None:
     assert found == pytest.approx([25, 50, 75, 90], abs=1.01)
     assert found == sorted(found)
     assert release.to_arrow().column_names == ["p25", "median", "p75", "p90"]
-    assert table.median("x").release(epsilon=EXACTLY)["median"].values[0] == pytest.approx(50, abs=1e-6)
-    assert table.quantiles("x", 0.5).query == table.median("x").query
+    assert table.quantiles("x", ["1/2"]).release(epsilon=EXACTLY)["median"].values[0] == pytest.approx(50, abs=1e-6)
+    assert table.quantiles("x", 0.5).query == table.quantiles("x", [0.5]).query
 
 
 @pytest.mark.long
 def test_groups_have_quantiles_of_their_own_and_an_empty_one_has_any() -> None:
     _, table = world()
-    release = table.group_by("sex").median("x").release(epsilon=EXACTLY)
+    release = table.group_by("sex").quantiles("x", ["1/2"]).release(epsilon=EXACTLY)
     assert release.to_arrow()["sex"].to_pylist() == ["F", "M", "nobody"]
     women, men, nobody = release["median"].values
     assert (women, men) == pytest.approx((50, 50), abs=2.01)
     assert -100 <= nobody <= 200
-    draws = {table.group_by("sex").median("x").release(epsilon=1, fresh=True)["median"].values[2] for _ in range(5)}
+    draws = {
+        table.group_by("sex").quantiles("x", ["1/2"]).release(epsilon=1, fresh=True)["median"].values[2]
+        for _ in range(5)
+    }
     assert len(draws) > 1  # any of 2^30 values, all equally likely
 
 
@@ -63,10 +66,12 @@ def test_values_are_held_to_the_bounds_and_filters_hold() -> None:
     _, table = world(bounds={"x": (10, 20)})
     release = table.quantiles("x", [0.01, 0.99]).release(epsilon=EXACTLY)
     assert [float(column.values[0]) for column in release.columns.values()] == [10, 20]
-    narrow = table.median(sf.col("x").clip(0, 100)).query  # what was declared and what is asked for both hold
+    narrow = table.quantiles(
+        sf.col("x").clip(0, 100), ["1/2"]
+    ).query  # what was declared and what is asked for both hold
     assert isinstance(narrow, Quantiles)
     assert (narrow.of.low, narrow.of.high) == (10, 20)
-    filtered = world()[1].where(sf.col("x") < 15).median("x").release(epsilon=EXACTLY)
+    filtered = world()[1].where(sf.col("x") < 15).quantiles("x", ["1/2"]).release(epsilon=EXACTLY)
     assert filtered["median"].values[0] == pytest.approx(7, abs=1e-6)
 
 
@@ -93,7 +98,7 @@ def test_the_rank_is_within_its_margin() -> None:
     """At ε = 1 a rank is off by more than its margin of 24 with a chance below 1e-8 on these rows."""
     _, table = world()
     for _ in range(20):
-        median = table.median("x").release(epsilon=1, fresh=True)["median"]
+        median = table.quantiles("x", ["1/2"]).release(epsilon=1, fresh=True)["median"]
         assert 20 < median.rank_margin < 30
         assert abs(np.searchsorted(VALUES, float(median.values[0])) - 50.5) <= median.rank_margin + 1
 
@@ -126,14 +131,14 @@ def test_levels_that_make_no_sense_are_refused(levels: list[Any], words: str) ->
 def test_a_value_without_bounds_or_that_is_no_number_is_refused() -> None:
     vault, table = world()
     with pytest.raises(NotDeclared, match="Declare bounds"):
-        table.median("id")
+        table.quantiles("id", ["1/2"])
     with pytest.raises(InvalidInput, match="note"):
-        table.median(sf.col("note").clip(0, 1)).release(epsilon=1)
+        table.quantiles(sf.col("note").clip(0, 1), ["1/2"]).release(epsilon=1)
     assert vault.spent == sf.Budget(epsilon=0)
 
 
 def test_a_lattice_point_is_the_value_that_is_shown() -> None:
-    query = world()[1].median("x").query
+    query = world()[1].quantiles("x", ["1/2"]).query
     assert isinstance(query, Quantiles)
     assert (query.lattice.low, query.lattice.high, query.lattice.steps) == (-100, 200, STEPS)
     assert (query.cells, query.size, query.measure, query.labels()) == (1, 1, None, {})

@@ -77,11 +77,11 @@ QUESTIONS = [
     ("SELECT MEDIAN(sbp) FROM visits", VISITS.median("sbp")),
     ("SELECT (MEDIAN(sbp)) FROM visits", VISITS.median("sbp")),
     ("SELECT QUANTILE(sbp, 0.5) AS median FROM visits", VISITS.median("sbp")),
-    ("SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY sbp) FROM visits", VISITS.quantiles("sbp", [0.9])),
+    ("SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY sbp) FROM visits", VISITS.agg(p90=sf.quantile("sbp", 0.9))),
     (
         "SELECT sex, PERCENTILE_DISC(0.75) WITHIN GROUP (ORDER BY sbp + 1), QUANTILE(sbp + 1, 0.25) AS p25 "
         "FROM visits WHERE age >= 65 GROUP BY sex",
-        VISITS.where(OLD).group_by("sex").quantiles(SBP + 1, [0.25, 0.75]),
+        VISITS.where(OLD).group_by("sex").agg(p75=sf.quantile(SBP + 1, 0.75), p25=sf.quantile(SBP + 1, 0.25)),
     ),
     ("SELECT MEDIAN(sbp) FILTER (WHERE age >= 65) FROM visits", VISITS.median(when(OLD).then(SBP))),
     ("SELECT sex, COUNT(*) FROM visits GROUP BY sex", VISITS.group_by("sex").count()),

@@ -70,8 +70,6 @@ NAMED = [
     ("SELECT MIN(age) FROM visits", "MIN"),
     ("SELECT max(age) FROM visits", "MAX"),
     ("SELECT STRING_AGG(sex, ',') FROM visits", "STRING_AGG"),
-    ("SELECT MEDIAN(age), COUNT(*) FROM visits", "a quantile beside other aggregates"),
-    ("SELECT MEDIAN(age), MEDIAN(sbp) FROM visits", "quantiles of several values in one question"),
     ("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age DESC) FROM visits", "WITHIN GROUP in descending order"),
     ("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age, sbp) FROM visits", "WITHIN GROUP by several values"),
     ("SELECT MODE() WITHIN GROUP (ORDER BY age) FROM visits", "WITHIN GROUP"),

@@ -64,10 +64,10 @@ def top(name: str, rule: TopChoice, *, epsilon: float) -> Attack:
 
 def stops(rule: LimitSearch, above: Sequence[int], *, less: Fraction = Fraction(1)) -> Array:
     """Where the first walk of a search stops, with ``less`` of its noise."""
-    walk = rule.walks[0]
+    walk, first = rule.walks[0], rule.thresholds[0]
     return laws.stopped(
-        [-count for count in above],
-        threshold=1 - rule.thresholds[0],
+        [rule.threshold(0, place) - first - count for place, count in enumerate(above)],
+        threshold=1 - first,
         threshold_scale=less * walk.threshold_scale,
         query_scale=less * walk.query_scale,
     )
@@ -75,14 +75,14 @@ def stops(rule: LimitSearch, above: Sequence[int], *, less: Fraction = Fraction(
 
 def searched(name: str, rule: LimitSearch, *, less: Fraction = Fraction(1)) -> Attack:
     """Few above each candidate, so that the first stops the search; one person who is above all but the last goes."""
-    few, tries = max(0, rule.thresholds[0] - 20), len(rule.candidates[0]) - 1
+    few = [max(0, rule.threshold(0, place) - 20) for place in range(len(rule.candidates[0]) - 1)]
     return Attack(
         name=name,
         kind=LimitSearch.KIND,
         epsilon=1.0,
         delta=0.0,
-        here=lambda _: stops(rule, [few + 1] * (tries - 1) + [few], less=less),
-        there=lambda _: stops(rule, [few] * tries, less=less),
+        here=lambda _: stops(rule, [*(count + 1 for count in few[:-1]), few[-1]], less=less),
+        there=lambda _: stops(rule, few, less=less),
         exact=True,
     )
 

@@ -34,7 +34,8 @@ __all__ = [
     "vault_for",
 ]
 
-PICTURES, REPORTS, TABLES = (".svg", ".png", ".pdf", ".html", ".htm"), (".html", ".htm", ".pdf"), (".csv",)
+PICTURES, REPORTS = (".svg", ".png", ".pdf", ".html", ".htm"), (".html", ".htm", ".pdf")
+TABLES, WORKBOOKS = (".csv",), (".xlsx",)
 
 Confidence = Annotated[str, typer.Option(help="How sure the intervals are, such as 0.95.")]
 Foresee = Annotated[bool, typer.Option("--preview", help="Show the expected error; reads nothing and spends nothing.")]
@@ -72,9 +73,15 @@ class FileOptions:
         return None
 
     @property
+    def workbook(self) -> Path | None:
+        """Where it goes as a workbook for Excel."""
+        return None
+
+    @property
     def named(self) -> list[Path]:
         """Every file that was named."""
-        return [file for file in (self.plot, self.report, self.save, self.table) if file is not None]
+        all_of_them = (self.plot, self.report, self.save, self.table, self.workbook)
+        return [file for file in all_of_them if file is not None]
 
     def check(self) -> None:
         """Refuse what could not be written, before anything is spent."""
@@ -83,7 +90,8 @@ class FileOptions:
                 "--reason and --legal-basis stand in a report, and none was asked for; nothing was read and nothing "
                 "was spent. Add --report FILE."
             )
-        for file, endings in ((self.plot, PICTURES), (self.report, REPORTS), (self.table, TABLES)):
+        kinds = (self.plot, PICTURES), (self.report, REPORTS), (self.table, TABLES), (self.workbook, WORKBOOKS)
+        for file, endings in kinds:
             if file is not None and file.suffix.lower() not in endings:
                 raise InvalidInput(
                     f"{file.name} cannot be written: choose an ending of {', '.join(endings)}. Nothing was read and "
@@ -122,6 +130,7 @@ class FileOptions:
             (self.plot, draw),
             (self.report, set_page),
             (self.table, lambda file: release.to_csv(file, level)),
+            (self.workbook, lambda file: release.to_excel(file, level)),
         ]
         written: list[Path] = []
         failed: SfumatoError | OSError | None = None
@@ -141,11 +150,20 @@ class FileAndTableOptions(FileOptions):
     table_out: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="The whole answer as a table to write: .csv.")
     ] = None
+    workbook_out: Annotated[
+        Path | None,
+        typer.Option("--excel", metavar="FILE", help="The same as a workbook for Excel, with its explanation: .xlsx."),
+    ] = None
 
     @property
     def table(self) -> Path | None:
         """Where the whole answer goes as a table."""
         return self.table_out
+
+    @property
+    def workbook(self) -> Path | None:
+        """Where it goes as a workbook for Excel."""
+        return self.workbook_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,12 +341,13 @@ def _show(
     terminal().print(answer_table(release, level, most=most))
     rows = len(shown_columns(release, level)[0][1])
     if most is not None and rows > most:
-        say(f"… and {rows - most:,} more: --csv FILE writes all of them")
+        say(f"… and {rows - most:,} more: --csv FILE or --excel FILE writes all of them")
     say("")
     for name, column in release.columns.items():
         if not column.measured and (margin := cast("SelectedValues", column).rank_margin) is not None:
             say(f"{name}: chosen by rank, which is right within {margin:,} rows with 95% confidence")
-            say("  (in a group of fewer rows it may be any value)")
+            say("  (in a group of fewer rows it may be any value; for an interval of values, count by value:")
+            say("  docs/how-to/quantiles.md)")
     if any(column.measured for column in release.columns.values()):
         limit = release.limit_words()
         cut = "what this limit cut, and " if release.limit_cuts() else ""

@@ -8,12 +8,12 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.core.description import Counted, OneLine, Word, phrase
-from sfumato.core.limits import Limit
+from sfumato.core.description import Counted, Named, OneLine, Word, phrase
+from sfumato.core.limits import Limit, Noun
 from sfumato.core.query import Query
 from sfumato.core.units import Family, Node, Unit, User
 
-__all__ = ["LimitCut", "LimitedQuery", "cut_by", "cut_of", "person_word"]
+__all__ = ["LimitCut", "LimitedQuery", "cut_by", "cut_of", "person_word", "row_words"]
 
 KNOWN = (  # columns that are called so have a word in every language
     "case",
@@ -73,7 +73,7 @@ def cut_of(query: Query, unit: Unit, limit: Limit | None) -> LimitCut:
         return LimitCut(words=words, cuts=True, most=(unit.max_degree,))
     if limit is None:
         return LimitCut()
-    return cut_by(unit, Limit(groups=1, rows_per_group=limit.rows), cells=1)
+    return cut_by(unit, Limit(groups=1, rows_per_group=limit.rows).in_words_of(limit), cells=1)
 
 
 def cut_by(
@@ -105,11 +105,11 @@ def cut_by(
         return LimitCut(rows=rows)
     groups = None if cells <= limit.groups else limit.groups
     alone = cells == 1
-    words: dict[str, Word] = {"person": person_word(unit)}
+    words: dict[str, Word] = {"person": person_word(unit, limit)}
     if groups is not None:
         words["groups"] = Counted("group", groups)
     if counted is not None:
-        words["rows"] = Counted(counted, limit.rows_per_group)
+        words["rows"] = row_words(limit, limit.rows_per_group, counted)
     most = (groups, None if counted is None else limit.rows_per_group)
     match groups, counted:
         case None, None:
@@ -132,15 +132,40 @@ def cut_by(
     return LimitCut(words=phrase(name, **words), cuts=True, rows=rows, most=most)
 
 
-def person_word(unit: Unit) -> Word:
-    """What one person is called, read off the name of the column that identifies persons.
+def row_words(limit: Limit, number: int, counted: str = "row") -> Word:
+    """So many rows, in the declared word for them where there is one.
+
+    >>> row_words(Limit(groups=1, rows_per_group=3), 3)
+    Counted(noun='row', number=3)
+    >>> row_words(Limit(groups=1, rows_per_group=3, row="visit"), 3).many
+    'visits'
+    """
+    usual = Counted(counted, number)
+    return usual if limit.row is None else _named(limit.row, usual, number=number, worth=counted == "worth")
+
+
+def _named(noun: Noun, usual: Word, *, number: int | None = None, worth: bool = False) -> Named:
+    return Named(one=noun.one, many=noun.many, zh=noun.zh or usual, number=number, worth=worth)
+
+
+def person_word(unit: Unit, limit: Limit | None = None) -> Word:
+    """What one person is called: as the limit declares it, else read off the name of the column of persons.
 
     >>> from sfumato.core.units import user
     >>> [person_word(user(name, relation="replace")) for name in ("Patient_ID", "ward")]
     [Phrase(key='person.patient', words={}), OneLine(word='ward')]
     >>> person_word(user("id", relation="replace")).key
     'person.person'
+    >>> person_word(user("id", relation="replace"), Limit(groups=1, rows_per_group=1, person="resident")).zh.key
+    'person.resident'
     """
+    if limit is None or limit.person is None:
+        return _of_column(unit)
+    word = limit.person.one.casefold()
+    return _named(limit.person, phrase(f"person.{word}") if word in KNOWN else _of_column(unit))
+
+
+def _of_column(unit: Unit) -> Word:
     if not isinstance(unit, User | Family):
         return phrase("person.unit")
     bare = ENDING.sub("", unit.column)

@@ -48,6 +48,20 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What somebody declared that a thing is called: ``noun`` in English and its Chinese; else words of the catalogue.
+
+    With a ``number``, so many of them.
+    """
+
+    one: str
+    many: str
+    zh: "Word"
+    number: int | None = None
+    worth: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Listed:
     """Several words as a list, the last joined by "and"."""
 
@@ -76,7 +90,7 @@ class OneLine:
     word: "Word"
 
 
-Word = str | Phrase | Counted | Listed | Joined | WordRun | OneLine
+Word = str | Phrase | Counted | Named | Listed | Joined | WordRun | OneLine
 Paragraph = tuple[str, ...]
 """Keys of messages, said one after the other and filled from the figures of the release."""
 
@@ -173,7 +187,8 @@ class Description:
     says that all numbers count rows or persons, ``once`` is the key for how each of a public number of units counts
     exactly once.
     ``height`` is by how much one row moves the numbers that were drawn.
-    ``one_row`` says that all rows of a person were made into one, so that a limit on rows cut nothing.
+    ``one_row`` says that all rows of a person were made into one, so that a limit on rows cut nothing; ``kept`` that a
+    limit leaves rows out where others are counted as they are.
     ``plot`` is the picture of the answer; ``scattered`` says why no single noise distribution can be drawn, where that
     is so. ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
     """
@@ -194,6 +209,7 @@ class Description:
     counts: bool = True
     once: str = ""
     one_row: bool = False
+    kept: bool = False
     height: int = 1
     plot: str = "intervals"
     scattered: str | None = None

@@ -64,6 +64,12 @@ class Presenter(Protocol):
         """Write the release as one page, which needs nothing else."""
         ...
 
+    def workbook(
+        self, shown: "Release | ResultColumn", path: Path, confidence: Exact, languages: Sequence[str]
+    ) -> Path:
+        """Write the release, or figures computed from releases, as a workbook for Excel."""
+        ...
+
     def html(self, release: "Release") -> str:
         """A small table for notebooks."""
         ...
@@ -307,6 +313,16 @@ class Release:
     def to_csv(self, path: str | Path, confidence: Exact = Fraction(19, 20)) -> Path:
         """Write the same table as CSV; texts that a spreadsheet would take for a formula are made harmless."""
         return write_csv(self.to_arrow(confidence), path)
+
+    def to_excel(
+        self, path: str | Path, confidence: Exact = Fraction(19, 20), *, languages: Sequence[str] = ("en", "zh")
+    ) -> Path:
+        """Write the same table as a workbook for Excel (.xlsx), with a sheet of explanation in each language.
+
+        Numbers are numbers and no text is a formula. The sheets beside the table say what counts, what was charged,
+        who is protected and how exact the numbers are.
+        """
+        return self._presenter.workbook(self, Path(path), confidence, languages)
 
     def __str__(self) -> str:
         return self._presenter.text(self)

@@ -24,10 +24,11 @@ ELSEWHERE: Mapping[str, str] = {
     "size": "count",
     "std": "standard_deviation",
     "stddev": "standard_deviation",
-    "to_excel": "to_csv",
+    "to_xlsx": "to_excel",
     "total": "sum",
     "var": "variance",
     "write_csv": "to_csv",
+    "write_excel": "to_excel",
 }
 """What other libraries call the same."""
 

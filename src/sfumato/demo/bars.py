@@ -14,7 +14,7 @@ from sfumato.inference import Ratio
 __all__ = ["bar", "share_table", "spent_bar", "table"]
 
 WIDTH = 26
-SPENT, LEFT = "█▓▒", "·"
+SPENT, LEFT = "█▓▒░", "·"
 
 
 def table(release: Release, *, width: int = WIDTH) -> Table:
@@ -64,7 +64,7 @@ def bar(low: int, high: int, *, most: int, width: int = WIDTH) -> str:
 
 
 def spent_bar(charges: Sequence[Fraction], budget: Budget, *, width: int = 40) -> str:
-    """Draw a budget of ε as a bar: a stretch for each charge, in turn █, ▓ and ▒, and dots for what is left.
+    """Draw a budget of ε as a bar: a stretch for each charge, in turn █, ▓, ▒ and ░, and dots for what is left.
 
     >>> spent_bar([Fraction(1, 2), Fraction(1, 2)], Budget(epsilon=2), width=8)
     '██▓▓···· 1 of 2'

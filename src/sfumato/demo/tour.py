@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDER", "Tour", "tour"]
 
-HALF = Fraction(1, 2)
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 DELTA = Fraction(1, 10**6)
 INDENT, ROOM = 5, 30
 OPENERS = {"darwin": "open", "win32": "start"}
@@ -90,6 +90,19 @@ def tour(
     keys = {"region": network.REGIONS, "diagnosis": network.DIAGNOSES}
     thrice, often = (Limit(groups=groups, rows_per_group=1) for groups in (3, 12))
     seen = vault.table(rows, name="patients seen", version="demo", limit=thrice, keys=keys)
+
+    told.step(
+        "How much of a patient should count?",
+        "Nobody declared how often patients come, and looking would not be private. So it is asked, at ε = 1/10: how "
+        "many patients have how many visits.",
+    )
+    spread = told.release(vault.table(rows, name="all visits", version="demo").contributions(most=16), epsilon=TENTH)
+    told.show(table(spread, width=told.bars))
+    told.say(
+        f"Charged {_amount(spread.charged)}. Noise has to hide whoever comes most often, with all visits that count. "
+        "So below each patient counts once in a cell. "
+        "suggest_limit(…) would weigh what a limit cuts against the noise that it needs, for a price as well."
+    )
 
     told.step(
         "What would it be worth?",
@@ -146,7 +159,12 @@ def tour(
         f"ε = {vault.spent.epsilon} of {vault.budget.epsilon}, and δ = {decimal_up(vault.spent.delta)} of "
         f"{decimal_up(vault.budget.delta)}.",
     )
-    spending = {"ILI by region": ili, "patients by region": everyone, "the heat table": map_of_cells}
+    spending = {
+        "visits of a patient": spread,
+        "ILI by region": ili,
+        "patients by region": everyone,
+        "the heat table": map_of_cells,
+    }
     told.line(spent_bar([release.charged.epsilon for release in spending.values()], vault.budget, width=told.across))
     told.say("\n".join(f"{sign} {name}" for sign, name in zip(SPENT, spending, strict=True)), indent=INDENT)
     refusal = _refused(told, vault, seen.group_by("diagnosis").count())
@@ -163,7 +181,7 @@ def tour(
     for command in commands:
         told.line(command)
     return Tour(
-        releases=(ili, everyone, map_of_cells, again),
+        releases=(ili, everyone, map_of_cells, again, spread),
         share=share,
         budget=vault.budget,
         spent=vault.spent,
@@ -204,9 +222,9 @@ class _Telling:
     def show(self, drawn: "RenderableType") -> None:
         self.console.print(Padding(drawn, (1, 0, 1, INDENT), expand=False))
 
-    def release(self, question: Question, *, delta: Fraction = Fraction(0)) -> Release:
+    def release(self, question: Question, *, epsilon: Fraction = HALF, delta: Fraction = Fraction(0)) -> Release:
         with self.console.status("Charging, counting and adding noise…"):
-            return question.release(epsilon=HALF, delta=delta)
+            return question.release(epsilon=epsilon, delta=delta)
 
     def margins(self, release: Release, closing: str = "") -> None:
         law, numbers = release.statement.law, len(release.values)

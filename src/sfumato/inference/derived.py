@@ -128,6 +128,14 @@ class Derived:
         """Write the same table as CSV; texts that a spreadsheet would take for a formula are made harmless."""
         return write_csv(self.to_arrow(confidence), path)
 
+    def to_excel(
+        self, path: str | Path, confidence: Exact = Fraction(19, 20), *, languages: Sequence[str] = ("en", "zh")
+    ) -> Path:
+        """Write the same table as a workbook for Excel (.xlsx), with a sheet of explanation in each language."""
+        if not self.sources:
+            raise InvalidInput("a figure of constants alone has nothing to explain; write it with to_csv.")
+        return presenter_of(self.sources[0]).workbook(self, Path(path), confidence, languages)
+
     def __repr__(self) -> str:
         return str(self)
 

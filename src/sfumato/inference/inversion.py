@@ -64,10 +64,11 @@ class Spread:
         gathered: dict[tuple[Fraction, AnyLaw], int] = {}
         for coefficient, law in terms:
             if coefficient != 0:
-                if not LEAST <= abs(coefficient) <= 1 / LEAST or law.variance > 1 / LEAST:
-                    raise Unsupported("the noise in this figure is too large or too small to be computed.")
                 key = (abs(coefficient), law)  # all laws are symmetric
                 gathered[key] = gathered.get(key, 0) + 1
+        for coefficient, law in gathered:
+            if not LEAST <= coefficient <= 1 / LEAST or law.variance > 1 / LEAST:
+                raise Unsupported("the noise in this figure is too large or too small to be computed.")
         self._parts: list[tuple[float, Spectrum, int]] = [
             (float(coefficient), spectrum(law), count) for (coefficient, law), count in gathered.items()
         ]

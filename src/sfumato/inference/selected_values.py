@@ -48,5 +48,6 @@ class SelectedValues(Derived):
             )
         raise Unsupported(
             f"{self.measure!r} was chosen by the exponential mechanism: it has no noise distribution, so no interval "
-            "follows from one. Its rank is bounded: see rank_margin."
+            "follows from one. Its rank is bounded: see rank_margin. Counts by value have intervals, and their "
+            "quantiles too: sfumato.inference.quantile(counts, 0.5)."
         )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core import events
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["LimitSearch"]
 
 FIRST = Fraction(13, 20)  # of ε for the noise of the threshold, which all comparisons of a walk share
-PERSONS, NOISE = 4, 5  # of 1/ε for the planned questions, and of 1/ε for the search: docs/proofs/choosing_limits.md
+PERSONS, NOISE, RISE = 2, 2, Fraction(3, 4)  # of 1/ε of a planned question, and of the search; and for each candidate
+# passed, of 1/ε of the search: docs/proofs/choosing_limits.md
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,32 +32,36 @@ class LimitSearch:
     """Walk upward over ``candidates`` and stop at the first that fewer persons are above than a threshold, both noisy.
 
     One walk for each list of candidates, each a sparse vector with one alarm; the last candidate of a list is taken
-    where the walk does not stop before it.
+    where the walk does not stop before it. The threshold ``rises`` with each candidate that is passed.
 
     Guarantee: the sum of the ε of all ``walks``, where a unit moves each count of persons above a candidate by at most
     the sensitivity of the walk, and those of one list all in one direction. That holds for one person under add/remove
     and under replace: whoever is replaced by someone with more rows is above more candidates, and above none fewer.
     Public: every field. Sensitive: the counts. Proof: docs/proofs/choosing_limits.md
 
-    >>> LimitSearch.calibrated(candidates=[(1, 2, 4)], epsilon=1, spend=[Fraction(1, 2)]).thresholds
-    (8,)
+    >>> search = LimitSearch.calibrated(candidates=[(1, 2, 4)], epsilon=1, spend=[Fraction(1, 2)])
+    >>> search.threshold(0, 0), search.threshold(0, 2)
+    (4, 5)
     """
 
     KIND: ClassVar[str] = "mechanism.limit_search"
     VERSION: ClassVar[int] = 1
     candidates: tuple[tuple[int, ...], ...]
     thresholds: tuple[int, ...]
+    rises: tuple[Fraction, ...]
     walks: tuple[SparseVector, ...]
 
     def __post_init__(self) -> None:
-        if not self.candidates or not len(self.candidates) == len(self.thresholds) == len(self.walks):
+        parts = (self.candidates, self.thresholds, self.rises, self.walks)
+        if not self.candidates or len({len(part) for part in parts}) > 1:
             raise InvalidInput("a search has a threshold and a walk for each list of candidates; nothing was drawn.")
-        for listed, threshold, walk in zip(self.candidates, self.thresholds, self.walks, strict=True):
+        for listed, threshold, rise, walk in zip(*parts, strict=True):
             if not listed or any(low >= high for low, high in pairwise(listed)):
                 raise InvalidInput("the candidates of a search rise; nothing was drawn.")
             for limit in listed:
                 natural(limit, "candidate")
             natural(threshold, "threshold")
+            positive(rise, "rise")
             if walk.alarms != 1 or not walk.monotone:
                 raise InvalidInput("a walk stops once, and its counts move in one direction; nothing was drawn.")
 
@@ -66,8 +71,9 @@ class LimitSearch:
     ) -> "LimitSearch":
         """Divide ε equally between the walks; ``spend`` is, for each, the ε that a planned question has for its noise.
 
-        The threshold is 4/spend persons, whose rows weigh as much as the noise, and no less than 5/ε of the walk,
-        below which the walk's own noise decides.
+        The threshold begins at 2/spend persons, whose rows weigh about as much as the noise, and no less than 2/ε of
+        the walk. It rises by 3/4 of 1/ε with each candidate, so that a walk whose noise was large does not go on to
+        limits that nobody needs.
         """
         each = positive(epsilon, "epsilon") / max(1, len(candidates))
         walk = SparseVector(
@@ -77,8 +83,13 @@ class LimitSearch:
         return cls(
             candidates=tuple(tuple(listed) for listed in candidates),
             thresholds=tuple(ceil(max(PERSONS / amount, NOISE * sensitivity / each)) for amount in planned),
+            rises=(RISE * sensitivity / each,) * len(candidates),
             walks=(walk,) * len(candidates),
         )
+
+    def threshold(self, listed: int, place: int) -> int:
+        """What the persons above the candidate at a place of a list are compared with."""
+        return self.thresholds[listed] + floor(place * self.rises[listed])
 
     @property
     def law(self) -> Unstated:
@@ -100,19 +111,19 @@ class LimitSearch:
         if [len(counts) for counts in above] != [len(listed) - 1 for listed in self.candidates]:
             raise InvalidInput("a search needs the persons above each candidate but the last; nothing was drawn.")
         return tuple(
-            listed[_stop(walk, threshold, counts, words)]
-            for listed, threshold, walk, counts in zip(self.candidates, self.thresholds, self.walks, above, strict=True)
+            listed[self._stop(number, counts, words)]
+            for number, (listed, counts) in enumerate(zip(self.candidates, above, strict=True))
         )
 
+    def _stop(self, number: int, above: Sequence[int], words: "Words") -> int:
+        """The place of the first candidate with fewer persons above it than the threshold says, both noisy.
 
-def _stop(walk: SparseVector, threshold: int, above: Sequence[int], words: "Words") -> int:
-    """The place of the first candidate with fewer persons above it than the threshold says, both noisy.
-
-    A sparse vector alarms where a number is at least its threshold: so the signs are turned round, and fewer than
-    ``threshold`` is at most one less.
-    """
-    watch = walk.watch(1 - threshold, words=words)
-    for place, count in enumerate(above):
-        if watch.check(-count).alarm:
-            return place
-    return len(above)
+        A sparse vector alarms where a number is at least its threshold: so the signs are turned round, and fewer than
+        a threshold is at most one less. How far the threshold has risen is taken off the count.
+        """
+        first = self.thresholds[number]
+        watch = self.walks[number].watch(1 - first, words=words)
+        for place, count in enumerate(above):
+            if watch.check(self.threshold(number, place) - first - count).alarm:
+                return place
+        return len(above)

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from sfumato.core.cut import row_words
 from sfumato.core.documents import Json, encode
 from sfumato.core.exact import decimal_down, decimal_up, fraction_text
 from sfumato.core.guarantees import Approximate, Pure
@@ -11,6 +12,7 @@ from sfumato.mechanisms import Laplace
 from sfumato.reports.catalogue import counted, message
 from sfumato.reports.columns import magnitude
 from sfumato.reports.comparison import Comparison, EventCount, Line
+from sfumato.reports.words.rendering import render
 
 __all__ = ["document", "heading", "name", "notes", "rows", "title", "within"]
 
@@ -176,7 +178,7 @@ def _grounds(found: Comparison, line: Line, language: str) -> str:
             language,
             "comparison.limit",
             groups=counted(language, "group", limit.groups),
-            rows=counted(language, "row", limit.rows_per_group),
+            rows=render(row_words(limit, limit.rows_per_group), language),
         )
     if isinstance(unit, Node):
         return message(language, "comparison.degree", degree=f"{unit.max_degree:,}")

@@ -12,7 +12,7 @@ from sfumato.core import events, guarantees, sensitivity, units
 from sfumato.core.budget import Budget
 from sfumato.core.data_kind import DataKind, kinds
 from sfumato.core.documents import Registry, by_kind
-from sfumato.core.limits import Limit
+from sfumato.core.limits import Limit, Noun
 from sfumato.core.query import Dataset
 from sfumato.core.statement import Account, Statement
 
@@ -31,7 +31,7 @@ COMMON: tuple[type, ...] = (
     ),
     *(sensitivity.L0, sensitivity.L1, sensitivity.L2, sensitivity.LInf, sensitivity.Sensitivity),
     *(guarantees.Pure, guarantees.Approximate, guarantees.ZCDP, guarantees.RDP, guarantees.GDP),
-    *(Budget, Limit, Dataset, Account, Statement),
+    *(Budget, Limit, Noun, Dataset, Account, Statement),
     *events.EVENTS,
     *mechanisms.MECHANISMS,
     *laws.LAWS,

@@ -5,7 +5,7 @@ from functools import reduce
 
 from sfumato.core import enclosures
 from sfumato.core.budget import LONGEST_TEXT
-from sfumato.core.cut import cut_of
+from sfumato.core.cut import cut_of, row_words
 from sfumato.core.exact import decimal_up, fraction_text
 from sfumato.core.release import Release, whole
 from sfumato.core.statement import Account, Statement
@@ -37,7 +37,10 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
     if isinstance(said.unit, Node):
         none = say("fact.limit_degree", degree=f"{said.unit.max_degree:,}")
     if limit is not None:
-        groups, rows = counted(language, "group", limit.groups), counted(language, "row", limit.rows_per_group)
+        groups, rows = (
+            counted(language, "group", limit.groups),
+            render(row_words(limit, limit.rows_per_group), language),
+        )
         none = own.get("limit") or say("fact.limit_person", groups=groups, rows=rows)
     yield "limit", none
     if said.derived:

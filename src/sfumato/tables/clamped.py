@@ -73,7 +73,10 @@ def clamped(value: str | Term, bounds: Bounds) -> Clamped:
     if found is None:
         declared = ", ".join(sorted(bounds)) or "none"
         truth = (
-            " If it holds truth values, ask for a condition: sf.col('x') == True." if isinstance(node, Named) else ""
+            f" If it holds truth values, ask for their share: sf.proportion({node.column!r}), in SQL "
+            f'AVG("{node.column}" = TRUE).'
+            if isinstance(node, Named)
+            else ""
         )
         raise NotDeclared(
             f"the range of {written(node)} does not follow from declared bounds, and reading it off the data would "

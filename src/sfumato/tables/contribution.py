@@ -13,7 +13,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Family, Record, Relation, Unit, User, describe
 from sfumato.errors import NotDeclared, Refused
-from sfumato.tables.persons import Step, check_steps
+from sfumato.tables.persons import Step, check_steps, joins_of
 
 __all__ = ["Contribution", "Move", "Reach", "contribution", "joint_reach", "one_cell_each", "tails_of_one"]
 
@@ -125,6 +125,11 @@ def _persons_alone(unit: Unit, joins: Sequence[Step]) -> User:
             f"persons are counted here by what they have, each once, and {describe(unit)} is not one person: one row "
             "more would move a person from one count to another, and several persons would move several. Nothing was "
             "read and nothing was spent. Protect persons: unit=sf.user(column, relation=…)."
+        )
+    if any(not join.public for join in joins_of(joins)):
+        raise Refused(
+            "persons are counted here by all their rows, and in a join with a private table these multiply: how long "
+            "that takes would tell who is there. Nothing was read and nothing was spent. Ask it of each table alone."
         )
     return unit
 

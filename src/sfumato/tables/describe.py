@@ -1,7 +1,7 @@
 """What a reader must know of an answer about a table: its measures in words, what bounds a choice, what was cut."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -62,9 +62,19 @@ def counts(said: "Statement", columns: tuple[str, ...], *, where: Expression | N
 
 
 def aggregate(
-    said: "Statement", measures: Sequence[Measure], *, by: Sequence[Keys], where: Expression | None, number: int | None
+    said: "Statement",
+    measures: Sequence[Measure],
+    *,
+    by: Sequence[Keys],
+    where: Expression | None,
+    number: int | None,
+    kept: bool,
+    kept_beside: bool,
 ) -> Description:
-    """Measures that are computed from the numbers that were drawn."""
+    """Measures that are computed from the numbers that were drawn.
+
+    ``kept`` says that a limit leaves whole rows out, ``kept_beside`` that it does so for quantiles alone.
+    """
     height = said.query.row_height  # type: ignore[attr-defined]  # only queries of measures come here
     moved = said.sensitivity
     rows: dict[str, Word] = {}
@@ -72,7 +82,9 @@ def aggregate(
         rows = {"sensitivity": phrase("fact.sensitivity_rows_l2", squared=fraction_text(moved.l2.squared / height**2))}
     elif moved.l1 is not None:
         rows = {"sensitivity": phrase("fact.sensitivity_rows_l1", l1=fraction_text(moved.l1.value / height))}
-    return _computed(said, measures, by=by, where=where, number=number, facts=rows, height=height)
+    found = _computed(said, measures, by=by, where=where, number=number, facts=rows, height=height)
+    beside = {"held_back": (("limit.kept_quantiles",),)} if kept_beside else {}
+    return replace(found, kept=kept, paragraphs={**found.paragraphs, **beside})
 
 
 def quantiles(
@@ -153,11 +165,17 @@ def measured(measure: Measure | Quantile, *, persons: bool = True) -> Word:
     if isinstance(measure, Quantile):
         name = "measure.median" if measure.level == Fraction(1, 2) else "measure.quantile"
         return phrase(name, value=_of(measure.of), percent=plain(100 * measure.level))
-    parts = {
-        name: _of(part) if isinstance(part, Clamped) else OneLine(condition(part))
-        for name, part in measure.parts.items()
-    }
+    parts = {name: _part(part) for name, part in measure.parts.items()}
     return phrase(measure.words if persons else measure.words_of_rows, **parts)
+
+
+def _part(part: Clamped | Expression | Fraction) -> Word:
+    match part:
+        case Clamped():
+            return _of(part)
+        case Fraction():
+            return plain(part)
+    return OneLine(condition(part))
 
 
 def _computed(

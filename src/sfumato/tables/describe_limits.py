@@ -70,7 +70,7 @@ def suggestion(
         measure=None,
         figures={
             "suggested": chosen,
-            "threshold": f"{search.thresholds[-1]:,}",
+            "threshold": f"{_threshold(search, said.values[-1]):,}",
             "slack": f"{slack:,}",
             "most": f"{most:,}",
             **_condition(where),
@@ -162,3 +162,9 @@ def _where(where: Expression | None) -> tuple[str, ...]:
 def _asked(key: str, where: Expression | None, **words: Word) -> Word:
     asked = phrase(key, **words)
     return asked if where is None else phrase("page.asked_where", asked=asked, condition=condition(where))
+
+
+def _threshold(search: LimitSearch, chosen: int) -> int:
+    """What the persons above a chosen limit of rows were compared with."""
+    listed = search.candidates[-1]
+    return search.threshold(len(search.candidates) - 1, listed.index(chosen) if chosen in listed else 0)

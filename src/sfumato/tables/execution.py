@@ -18,15 +18,23 @@ from sfumato.engines.joined import few_rows, joined
 from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.per_person import beside_person, per_person
 from sfumato.engines.public_rows import public_rows
-from sfumato.engines.quantile_counts import lattice_counts
+from sfumato.engines.quantile_counts import bounded_histogram, lattice_counts
 from sfumato.engines.sources import EngineTable, Source, check_one_place, opened_together
-from sfumato.engines.sufficient_statistics import Gauge, RowIndicator, RowLayers
+from sfumato.engines.sufficient_statistics import Gauge, Histogram, RowIndicator, RowLayers
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
-from sfumato.tables.persons import ONE_ROW_A_PERSON, PerPerson, PersonJoin, Step, private_datasets, told_apart
+from sfumato.tables.persons import (
+    ONE_ROW_A_PERSON,
+    PerPerson,
+    PersonJoin,
+    Step,
+    are_single,
+    private_datasets,
+    told_apart,
+)
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.contributions import Contributions
@@ -186,7 +194,9 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
     person = unit.column if isinstance(unit, User | Family) else None
     if isinstance(query, Contributions | LimitSuggestion | Magnitudes):
         return _persons_counted(query, beside, person=person or "")
-    share = None if person is None or limit is None else Share(column=person, limit=limit, secret=secret)
+    share = None
+    if person is not None and limit is not None:
+        share = Share(column=person, limit=limit, secret=secret, single=are_single(query.joins))
     with beside.opened(query.joins, share=share, where=query.where) as table:
         if isinstance(query, PartitionSelection):
             found = persons_by_key(table, where=query.where, columns=query.over, share=share)
@@ -198,18 +208,25 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
         keys = [key_column(keys) for keys in query.by]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
-        totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=_gauges(query))
+        gauges, histograms = _gauges(query)
+        totals = []
+        if gauges:
+            totals = bounded_totals(table, where=query.where, keys=keys, share=share, gauges=gauges)
+        for each in histograms:
+            totals += bounded_histogram(table, where=query.where, keys=keys, share=share, histogram=each)
     return [number for part in totals for number in part]
 
 
-def _gauges(query: TableQuery) -> list[Gauge]:
-    """What is added up of each row."""
+def _gauges(query: TableQuery) -> tuple[list[Gauge], list[Histogram]]:
+    """What is added up of each row, and after that what is counted by bins."""
     match query:
         case Aggregate():
-            return [block.gauge for block in query.blocks]
+            held = [block.gauge for block in query.blocks]
+            gauges = [gauge for gauge in held if not isinstance(gauge, Histogram)]
+            return gauges, [gauge for gauge in held if isinstance(gauge, Histogram)]
         case LayeredCount(steps=(lower, upper), uncut_to=most):
-            return [RowLayers(lower=lower, upper=upper, most=most)]
-    return [RowIndicator(height=1)]
+            return [RowLayers(lower=lower, upper=upper, most=most)], []
+    return [RowIndicator(height=1)], []
 
 
 def _persons_counted(query: Contributions | LimitSuggestion | Magnitudes, beside: Beside, *, person: str) -> object:

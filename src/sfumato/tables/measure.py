@@ -8,7 +8,7 @@ contract.
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -87,9 +87,14 @@ class Measure(ABC):
         del rows
         return self.possible
 
+    def of_whole_columns(self, columns: Container[str]) -> "Measure":
+        """The same where these columns are known to hold whole numbers; for most measures that changes nothing."""
+        del columns
+        return self
+
     @property
-    def parts(self) -> Mapping[str, Clamped | Expression]:
-        """The values and conditions that it is about, by the names that messages have for them."""
+    def parts(self) -> Mapping[str, Clamped | Expression | Fraction]:
+        """The values, conditions and numbers that it is about, by the names that messages have for them."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]  # every measure is a dataclass
         return {
             "value" if name == "of" else name: part

@@ -7,11 +7,12 @@ sums that meet the needs of all measures of a question.
 from dataclasses import dataclass
 
 from sfumato.engines.expressions import Expression
+from sfumato.engines.lattice import Lattice
 from sfumato.engines.sufficient_statistics import Gauge
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Reach
 
-__all__ = ["CountPersons", "CountRows", "Need", "OwnSums", "PowersOf", "ProductsOf", "SplitRows", "SumOf"]
+__all__ = ["CountPersons", "CountRows", "Need", "OwnSums", "PowersOf", "ProductsOf", "RowsByBin", "SplitRows", "SumOf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,13 @@ class ProductsOf:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsByBin:
+    """How many rows have each value of a lattice, whose points are the middles of bins."""
+
+    lattice: Lattice
+
+
+@dataclass(frozen=True, slots=True)
 class OwnSums:
     """Sums that one measure brings itself.
 
@@ -70,4 +78,4 @@ class OwnSums:
     reach: Reach
 
 
-Need = CountRows | CountPersons | SplitRows | SumOf | PowersOf | ProductsOf | OwnSums
+Need = CountRows | CountPersons | SplitRows | SumOf | PowersOf | ProductsOf | RowsByBin | OwnSums

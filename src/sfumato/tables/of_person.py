@@ -8,7 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.engines.expressions import Expression, Named, Term, Value, bounds_of, col, possible_values, term
+from sfumato.engines.expressions import (
+    Expression,
+    Named,
+    Term,
+    Value,
+    bounds_of,
+    col,
+    possible_values,
+    surely_whole,
+    term,
+)
 from sfumato.engines.person_values import Fold, PersonValue
 from sfumato.errors import InvalidInput
 from sfumato.tables.clamped import Bounds
@@ -34,6 +44,8 @@ __all__ = [
 
 MOST_LISTED = 1_000
 """Whole numbers are listed as keys by themselves up to this many; where there are more, the question must say which."""
+
+KEPT_WHOLE = (Fold.SUM, Fold.LEAST, Fold.GREATEST, Fold.FIRST, Fold.LAST)  # of whole numbers they are whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +162,14 @@ class PublicFacts:
     keys: Mapping[str, Keys]
     bounds: Bounds
     wholes: frozenset[str]
+    integers: frozenset[str]
     most_rows: int | None
+
+    @property
+    def whole_columns(self) -> frozenset[str]:
+        """The columns that are known to hold whole numbers: by what they are, by their type or by all their keys."""
+        keys = (name for name, keys in self.keys.items() if all(type(one) is int for one in keys.values))
+        return self.wholes.union(self.integers, keys)
 
     def of_persons(self, values: tuple[PersonValue, ...]) -> "PublicFacts":
         """What is then known of one row a person."""
@@ -162,7 +181,13 @@ class PublicFacts:
                 wholes.add(each.name)
             listed = self._keys(each, found)
             keys |= {} if listed is None else {each.name: listed}
-        return PublicFacts(keys=keys, bounds=bounds, wholes=frozenset(wholes), most_rows=1)
+        known = self.whole_columns
+        integers = frozenset(
+            each.name
+            for each in values
+            if each.value is not None and each.fold in KEPT_WHOLE and surely_whole(each.value, known)
+        )
+        return PublicFacts(keys=keys, bounds=bounds, wholes=frozenset(wholes), integers=integers, most_rows=1)
 
     def _range(self, each: PersonValue) -> tuple[Fraction, Fraction] | None:
         rows = self.most_rows

@@ -22,9 +22,11 @@ __all__ = [
     "PerPerson",
     "PersonJoin",
     "Step",
+    "are_single",
     "check_steps",
     "is_per_person",
     "joins_of",
+    "made_of_cut_rows",
     "no_persons",
     "private_datasets",
     "told_apart",
@@ -111,6 +113,24 @@ def is_per_person(steps: Sequence[Step]) -> bool:
     True
     """
     return any(isinstance(step, PerPerson) for step in steps)
+
+
+def are_single(steps: Sequence[Step]) -> bool:
+    """Whether a person has one row at most by how the rows are made: no join came after they were made one a person.
+
+    >>> are_single([PerPerson(person="id")]), are_single([])
+    (True, False)
+    """
+    last = next((step for step in reversed(steps) if not isinstance(step, PersonJoin)), None)
+    return isinstance(last, PerPerson)
+
+
+def made_of_cut_rows(steps: Sequence[Step]) -> bool:
+    """Whether a private join, whose sides are held to their limits, comes before rows are made one a person."""
+    last = max((place for place, step in enumerate(steps) if isinstance(step, PerPerson)), default=0)
+    return any(not join.public for join in joins_of(steps[:last])) or any(
+        made_of_cut_rows(step.steps) for step in steps if isinstance(step, PersonJoin)
+    )
 
 
 def joins_of(steps: Sequence[Step]) -> Iterator[Join]:

@@ -107,6 +107,7 @@ class Schema:
             "dataset": {"name": self.name, "version": self.edition, "derived": self.derived or None},
             "unit": {"column": self.unit, "number": self.n_units, "population": self.population},
             "limit": {} if limit is None else {"groups": limit.groups, "rows_per_group": limit.rows_per_group},
+            **_words(limit),
         }
         return to_toml({**parts, "cells": self.cells.said}, self.columns)
 
@@ -174,3 +175,11 @@ class Schema:
             "keys": self.keys,
             "zones": {column.name: column.zone for column in self.columns if column.zone is not None},
         }
+
+
+def _words(limit: Limit | None) -> dict[str, dict[str, object]]:
+    """The words of a limit with all their forms, each in a part of its own."""
+    if limit is None:
+        return {}
+    nouns = (("limit.row", limit.row), ("limit.person", limit.person))
+    return {name: {"one": noun.one, "many": noun.many, "zh": noun.zh} for name, noun in nouns if noun is not None}

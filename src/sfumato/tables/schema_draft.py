@@ -37,9 +37,11 @@ UNIT = """\
 # [limit]
 # groups = 1
 # rows_per_group = 1
+# row = "visit"       # what a row is called where the limit is shown …
+# person = "patient"  # … and a person
 
-# How values are written, in a CSV file and the like; what cannot be read so is missing, and sf.unreadable("column")
-# counts it. Leave out what is as usual.
+# How values are written, in a CSV file and the like; what cannot be read so is missing, and
+# where(sf.unreadable("column")).count() counts it. Leave out what is as usual.
 # [cells]
 # decimal = ","
 # thousands = "."

@@ -7,11 +7,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sfumato.core.exact import natural
 from sfumato.core.foreign import TomlTable
-from sfumato.core.limits import Limit
+from sfumato.core.limits import Limit, Noun
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import CellFormat
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
@@ -64,9 +64,10 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
     _version(body)
     dataset = _part(body, "dataset", {"name", "version", "derived"})
     unit = _part(body, "unit", {"column", "number", "population"})
-    limit = _part(body, "limit", {"groups", "rows_per_group"})
-    if limit and len(limit) < 2:
+    limit = _part(body, "limit", {"groups", "rows_per_group", "row", "person"})
+    if limit and not {"groups", "rows_per_group"} <= limit.keys():
         raise InvalidInput("limit needs both groups and rows_per_group; the schema was not read.")
+    words = {name: _noun(said) for name, said in limit.items()}
     columns = _table(body, "columns")
     return _made(
         "the schema",
@@ -74,7 +75,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             name=_text(dataset, "name", "dataset"),
             edition=_text(dataset, "version", "dataset"),
             unit=_text(unit, "column", "unit"),
-            limit=_made("limit", lambda: Limit(**limit)) if limit else None,
+            limit=_made("limit", lambda: Limit(**words)) if limit else None,
             n_units=_counted(unit, "number"),
             population=unit.get("population"),
             derived=dataset.get("derived", False),
@@ -82,6 +83,16 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
         ),
     )
+
+
+def _noun(said: Any) -> Any:  # a value of TOML
+    """A word for rows or persons that is said as a table, {one = "child", many = "children", zh = "名儿童"}."""
+    if not isinstance(said, dict):
+        return said
+    _known(said, "limit", {"one", "many", "zh"})
+    if not {"one", "many"} <= said.keys():
+        raise InvalidInput("a word in limit needs both one and many; the schema was not read.")
+    return Noun(**said)
 
 
 def _version(body: TomlTable) -> None:

@@ -16,6 +16,7 @@ from sfumato.engines.lattice import Lattice
 from sfumato.engines.sufficient_statistics import (
     Everyone,
     Gauge,
+    Histogram,
     Persons,
     Powers,
     Products,
@@ -26,7 +27,17 @@ from sfumato.engines.sufficient_statistics import (
 from sfumato.errors import InvalidInput, Refused
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Move, Reach
-from sfumato.tables.needs import CountPersons, CountRows, Need, OwnSums, PowersOf, ProductsOf, SplitRows, SumOf
+from sfumato.tables.needs import (
+    CountPersons,
+    CountRows,
+    Need,
+    OwnSums,
+    PowersOf,
+    ProductsOf,
+    RowsByBin,
+    SplitRows,
+    SumOf,
+)
 
 __all__ = ["Block", "Key", "NamedNeeds", "block_for", "blocks_of", "sum_weights"]
 
@@ -58,7 +69,7 @@ class Key:
     """What a block is about: a kind, and the condition or the values that it measures."""
 
     kind: str
-    about: tuple[Clamped | Expression | Gauge | None, ...] = ()
+    about: tuple[Clamped | Expression | Gauge | Lattice | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +77,7 @@ class Block:
     """A gauge, what it is about, and how far one row moves it."""
 
     key: Key
-    gauge: Gauge
+    gauge: Gauge | Histogram
     reach: Reach
 
     @property
@@ -101,6 +112,8 @@ def block_for(need: Need, blocks: Sequence[Block]) -> Block:
             return _at(blocks, Key("products", (first, second)))
         case SumOf(of=of) | PowersOf(of=of):
             return _at(blocks, *(Key(kind, (of,)) for kind in ("everyone", "powers", "signed")))
+        case RowsByBin(lattice=lattice):
+            return _at(blocks, Key("bins", (lattice,)))
         case OwnSums(gauge=gauge):
             return _at(blocks, Key("own", (gauge,)))
 
@@ -111,7 +124,11 @@ def _at(blocks: Sequence[Block], *keys: Key) -> Block:
 
 
 def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> tuple[Block, ...]:
-    """The blocks for some measures; with a public ``number`` of units, every unit counts exactly once."""
+    """The blocks for some measures; with a public ``number`` of units, every unit counts exactly once.
+
+    Histograms come last, since the engine counts them by themselves. A count of all rows is never read off one: it
+    would hold the noise of all bins.
+    """
     needs = [need for measure in measures for need in measure.needs]
     if number is not None:
         return _with_everyone(measures, needs)
@@ -121,8 +138,8 @@ def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> t
     degrees = _degrees(needs)
     if all_rows and sums and not splits and not degrees:
         degrees = {sums[0]: 1}  # a sum that tells the count of rows as well
-    height = 1 if all(isinstance(need, CountRows | CountPersons) for need in needs) else STEPS
-    found: dict[Key, Gauge] = {}
+    height = 1 if all(isinstance(need, CountRows | CountPersons | RowsByBin) for need in needs) else STEPS
+    found: dict[Key, Gauge | Histogram] = {}
     for condition in splits:
         found[Key("split", (condition,))] = Split(height=height, condition=condition)
     for of, degree in degrees.items():
@@ -147,6 +164,9 @@ def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> t
             case OwnSums(gauge=gauge, reach=reach):
                 key = Key("own", (gauge,))
                 found[key], stated[key] = gauge, reach
+    for need in needs:
+        if isinstance(need, RowsByBin):
+            found[Key("bins", (need.lattice,))] = Histogram(lattice=need.lattice, height=height)
     return tuple(
         Block(key=key, gauge=gauge, reach=stated[key] if key in stated else _reach(gauge))
         for key, gauge in found.items()
@@ -210,7 +230,7 @@ def _signed(of: Clamped) -> Signed:
     return Signed(lattice=lattice, zero=-low)
 
 
-def _reach(gauge: Gauge) -> Reach:
+def _reach(gauge: Gauge | Histogram) -> Reach:
     """How far one row moves the parts of a gauge."""
     match gauge:
         case RowIndicator(height=height):
@@ -225,6 +245,8 @@ def _reach(gauge: Gauge) -> Reach:
             return Reach(numbers=degree + 1 + missing, alone=_along(height), met=_across(height))
         case Products(height=height, degree=degree):
             return Reach(numbers=(degree + 1) ** 2, alone=_along(height), met=_across(height))
+        case Histogram(lattice=lattice, height=height):
+            return Reach(numbers=lattice.steps + 1, alone=_along(height), met=_across(height))
         case Everyone(lattice=lattice, degree=1):
             return Reach(numbers=1, alone=_along(lattice.steps), met=_along(lattice.steps))
         case Everyone(lattice=lattice, degree=2):

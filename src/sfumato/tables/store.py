@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TypeGuard
@@ -97,7 +97,8 @@ class TableStore:
             cells = schema.cell_formats
             if schema.population is not None:
                 self._budget.judged(schema.population)
-            name, version, limit = name or said["name"], version or said["version"], limit or said["limit"]
+            name, version = name or said["name"], version or said["version"]
+            limit = limit.in_words_of(said["limit"]) if isinstance(limit, Limit) else limit or said["limit"]
             bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
             zones = {**said["zones"], **(zones or {})}
             derived = derived or schema.derived
@@ -135,6 +136,7 @@ class TableStore:
             n_units=n_units if single else None,
             limit=limit,
             most_rows=None if limit is None else limit.rows,
+            integers=source.integers,
         )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
@@ -198,7 +200,10 @@ class TableStore:
             return None
         if is_per_person(query.joins):
             return ONE_ROW_A_PERSON
-        return self._holdings[query.dataset].limit if self._given is None else self._given
+        found = self._holdings[query.dataset].limit if self._given is None else self._given
+        if found is not None and any(not join.public for join in joins_of(query.joins)):
+            return replace(found, row=None)  # what is counted then are pairs of rows
+        return found
 
     def private(self, query: TableQuery) -> list[Dataset]:
         """The private datasets that a query reads."""

@@ -1,4 +1,8 @@
-"""Tables: the handle that an analyst builds questions with; it holds public facts and no rows."""
+"""Tables: the handle that an analyst builds questions with; it holds public facts and no rows.
+
+The file is long because everything that can be asked of a table is a method of one class, with its guarantee and an
+example; what they do is in the modules that they call.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
@@ -31,6 +35,7 @@ from sfumato.engines.expressions import (
     Term,
     Text,
     Truth,
+    Type,
     Value,
     ValueOneOf,
     Whole,
@@ -50,11 +55,12 @@ from sfumato.tables.measures.association import correlation, covariance
 from sfumato.tables.measures.average import mean
 from sfumato.tables.measures.person_count import persons
 from sfumato.tables.measures.proportion import proportion
+from sfumato.tables.measures.quantile import median
 from sfumato.tables.measures.quotient import ratio
 from sfumato.tables.measures.total import sum_of
 from sfumato.tables.measures.variation import standard_deviation, variance
 from sfumato.tables.of_person import MOST_LISTED, AskedOfPerson, PublicFacts, person_value
-from sfumato.tables.persons import PerPerson, PersonJoin, Step, is_per_person, no_persons
+from sfumato.tables.persons import PerPerson, PersonJoin, Step, is_per_person, made_of_cut_rows, no_persons
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.contributions import Contributions
@@ -107,7 +113,9 @@ class Table:
     most_rows: int | None = None
     """Of one person, by the limit of the table; values of persons have their range from it."""
     wholes: frozenset[str] = frozenset()
-    """Columns that are known to hold whole numbers."""
+    """Columns that are known to hold whole numbers, few enough to be groups by themselves."""
+    integers: frozenset[str] = frozenset()
+    """Columns whose type is known to be whole numbers before the data are opened; their quantiles are whole."""
 
     def __post_init__(self, gate: Gate) -> None:
         object.__setattr__(self, "_gate", gate)
@@ -167,9 +175,10 @@ class Table:
         pairs = tuple(each if isinstance(each, tuple) and len(each) == 2 else (each, each) for each in listed)
         if not all(isinstance(name, str) for pair in pairs for name in pair):
             raise InvalidInput("join(...) takes names of columns; nothing was done. Say on='hospital'.")
-        keys, bounds = dict(self.keys), dict(self.bounds)
+        keys, bounds, integers = dict(self.keys), dict(self.bounds), self.integers
         if isinstance(other, PublicTable):
             other.check_unique([there for _, there in pairs])
+            integers |= {prefixed(other.dataset, name) for name, kind in other.types.items() if kind is Type.WHOLE}
             for column in other.columns:
                 name = prefixed(other.dataset, column)
                 found, limits = other.keys(column, name), other.bounds(column)
@@ -179,6 +188,7 @@ class Table:
             for column, found in other.keys.items():
                 keys[prefixed(other.dataset, column)] = replace(found, column=prefixed(other.dataset, column))
             bounds |= {prefixed(other.dataset, column): limits for column, limits in other.bounds.items()}
+            integers |= {prefixed(other.dataset, column) for column in other.integers}
         else:
             raise InvalidInput(
                 "join(...) takes a public table, or a table of the same vault as it was declared; nothing was done. "
@@ -194,7 +204,8 @@ class Table:
         most = self.most_rows
         if isinstance(other, Table):
             most = None if most is None or other.most_rows is None else most * other.most_rows
-        return self._with(keys=keys, bounds=bounds, n_units=None, joins=(*self.joins, join), most_rows=most)
+        joins = (*self.joins, join)
+        return self._with(keys=keys, bounds=bounds, integers=integers, n_units=None, joins=joins, most_rows=most)
 
     def per_person(self, /, **values: Asked | AskedOfPerson) -> "Table":
         """A table with one row a person, made of all rows of that person that meet the conditions so far.
@@ -230,6 +241,7 @@ class Table:
             keys=facts.keys,
             bounds=facts.bounds,
             wholes=facts.wholes,
+            integers=facts.integers,
             most_rows=facts.most_rows,
         )
 
@@ -248,7 +260,8 @@ class Table:
         >>> written(beside.where(sf.col("all.visits") >= 2).predicate)
         'all.visits >= 2'
         """
-        keys, bounds, wholes, steps = dict(self.keys), dict(self.bounds), set(self.wholes), list(self.joins)
+        keys, bounds, steps = dict(self.keys), dict(self.bounds), list(self.joins)
+        wholes, integers = set(self.wholes), set(self.integers)
         for name, other in tables.items():
             if not isinstance(other, Table) or other._gate is not self._gate or not is_per_person(other.joins):
                 raise InvalidInput(
@@ -257,12 +270,25 @@ class Table:
                 )
             if other.by:
                 raise InvalidInput(f"the table {name!r} is grouped; nothing was done. Group the table it is put to.")
+            if other.relimited and made_of_cut_rows(other.joins):
+                raise InvalidInput(
+                    f"the table {name!r} was given another limit before a private join, which does not hold beside a "
+                    "person; nothing was done. Declare that limit with its table."
+                )
             steps.append(PersonJoin(dataset=other.dataset, name=name, steps=other.joins, where=other.predicate))
             for column, found in other.keys.items():
                 keys[f"{name}.{column}"] = replace(found, column=f"{name}.{column}")
             bounds |= {f"{name}.{column}": limits for column, limits in other.bounds.items()}
             wholes |= {f"{name}.{column}" for column in other.wholes}
-        return self._with(keys=keys, bounds=bounds, wholes=frozenset(wholes), joins=tuple(steps), n_units=None)
+            integers |= {f"{name}.{column}" for column in other.integers}
+        return self._with(
+            keys=keys,
+            bounds=bounds,
+            wholes=frozenset(wholes),
+            integers=frozenset(integers),
+            joins=tuple(steps),
+            n_units=None,
+        )
 
     def group_by(self, *columns: str, other: str | None = None, **values: Term) -> "Table":
         """Ask for one answer for each value of these columns; their values must have been declared as keys.
@@ -388,8 +414,8 @@ class Table:
         """
         return self.agg(standard_deviation=standard_deviation(value))
 
-    def proportion(self, condition: Expression) -> Question:
-        """Ask which share of the rows meets a condition, in each group.
+    def proportion(self, condition: Expression | str) -> Question:
+        """Ask which share of the rows meets a condition, or is true in a column of truth values, in each group.
 
         >>> import sfumato as sf
         >>> from sfumato.demo.clinic import visits
@@ -442,13 +468,15 @@ class Table:
         return self._with(by=(*self.by, self._computed(name, term.cut(edges)))).count()
 
     def median(self, value: str | Term) -> Question:
-        """Ask for the median, in each group.
+        """Ask for the median, in each group, with an interval: it is read off a noisy histogram (:func:`sf.median`).
+
+        :meth:`quantiles` chooses a finer point, which has no interval.
 
         >>> from sfumato.demo.clinic import visits
         >>> visits().median("sbp").query.names
         ('median',)
         """
-        return self.quantiles(value, [Fraction(1, 2)])
+        return self.agg(median=median(value))
 
     def quantiles(self, value: str | Term, levels: Sequence[Exact]) -> Question:
         """Ask for quantiles, such as ``[0.25, 0.5, 0.75]``, in each group; several cost little more than one.
@@ -546,7 +574,8 @@ class Table:
         for name, asked in measures.items():
             if not isinstance(asked, Asked):
                 raise InvalidInput(_no_measure(name, asked))
-        named = tuple(asked.bound(name, self.bounds) for name, asked in measures.items())
+        bound = (asked.bound(name, self.bounds) for name, asked in measures.items())
+        named = tuple(measure.of_whole_columns(self._facts.whole_columns) for measure in bound)
         return self._question(
             Aggregate(
                 dataset=self.dataset,
@@ -648,6 +677,7 @@ class Table:
                 f"with_limit(...) takes an sf.Limit or the release of suggest_limit(...) and was given "
                 f"{type(limit).__name__}; nothing was done."
             )
+        limit = limit.in_words_of(self.limit)
         single = limit == Limit(groups=1, rows_per_group=1)
         known = self.n_units if single else None
         return self._with(limit=limit, relimited=True, n_units=known, most_rows=limit.rows)
@@ -663,6 +693,12 @@ class Table:
 
     def _question(self, query: Query) -> Question:
         """A question at the gate of the vault, or at the one where another limit holds."""
+        if self.relimited and made_of_cut_rows(self.joins):
+            raise InvalidInput(
+                "another limit cannot be given where a private join comes before per_person(...): it would cut what "
+                "the row of a person is made of, and nobody would see it. Nothing was done. Declare that limit with "
+                "the table."
+            )
         gate = self._gate if self.limit is None or not self.relimited else self._gate.limited(self.limit)
         return Question(query=query, gate=gate)
 
@@ -694,7 +730,13 @@ class Table:
 
     @property
     def _facts(self) -> PublicFacts:
-        return PublicFacts(keys=self.keys, bounds=self.bounds, wholes=self.wholes, most_rows=self.most_rows)
+        return PublicFacts(
+            keys=self.keys,
+            bounds=self.bounds,
+            wholes=self.wholes,
+            integers=self.integers,
+            most_rows=self.most_rows,
+        )
 
     @property
     def _beside(self) -> tuple[Join | PersonJoin, ...]:
@@ -798,10 +840,14 @@ def _end(end: Fraction | date) -> str:
 
 
 def _no_measure(name: str, asked: object) -> str:
-    of_person = " It is made of one person's rows: use it in per_person(...)."
+    hint = ""
+    if isinstance(asked, AskedOfPerson):
+        hint = " It is made of one person's rows: use it in per_person(...)."
+    elif isinstance(asked, Expression):
+        hint = " Of a condition, where(condition).count() counts the rows, and sf.proportion(condition) is their share."
     return (
         f"agg({name}=...) takes a measure such as sf.mean('sbp') and was given {type(asked).__name__}; nothing was "
-        f"done.{of_person if isinstance(asked, AskedOfPerson) else ''}"
+        f"done.{hint}"
     )
 
 

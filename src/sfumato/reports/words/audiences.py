@@ -140,7 +140,8 @@ class _Told:
         if self.description.one_row:
             yield self.say("limit.one_row")
         elif self.facts.limit is not None and not self.description.once:
-            kept, computed = any(span.chosen for span in self.facts.spans), "measures" in self.description.figures
+            computed = "measures" in self.description.figures
+            kept = self.description.kept or any(span.chosen for span in self.facts.spans)
             yield self.say("limit.kept" if kept else "limit.scaled" if computed else "limit.person")
         if self.facts.cut_differently:
             yield self.say("limit.different")

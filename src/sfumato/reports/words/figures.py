@@ -12,6 +12,7 @@ from functools import reduce
 
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
+from sfumato.core.cut import row_words
 from sfumato.core.description import Description, Form, Word, plain
 from sfumato.core.exact import decimal_down, decimal_up
 from sfumato.core.guarantees import Approximate, Pure
@@ -254,7 +255,7 @@ def _limit(facts: Facts, language: str) -> dict[str, str]:
     return {
         "groups": counted(language, "group", facts.limit.groups),
         "kept": counted(language, "value", facts.limit.groups),
-        "rows": counted(language, "row", facts.limit.rows_per_group),
+        "rows": render(row_words(facts.limit, facts.limit.rows_per_group), language),
         "groups_alone": counted(language, "row", facts.limit.groups),
     }
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from sfumato.core.description import Counted, Joined, Listed, OneLine, Phrase, Word, WordRun
-from sfumato.reports.catalogue import counted, message
+from sfumato.core.description import Counted, Joined, Listed, Named, OneLine, Phrase, Word, WordRun
+from sfumato.reports.catalogue import counted, in_chinese, message
 
 __all__ = ["listed", "one_line", "render"]
 
@@ -22,6 +22,8 @@ def render(word: Word, language: str) -> str:
             return message(language, key, **{name: render(each, language) for name, each in words.items()})
         case Counted(noun=noun, number=number):
             return counted(language, noun, number)
+        case Named():
+            return _named(word, language)
         case Listed(parts=parts):
             return listed([render(part, language) for part in parts], language)
         case Joined(by=by, parts=parts):
@@ -31,6 +33,18 @@ def render(word: Word, language: str) -> str:
             return "".join(render(part, language) for part in parts)
         case OneLine(word=inner):
             return one_line(render(inner, language))
+
+
+def _named(word: Named, language: str) -> str:
+    """A declared word, alone or so many of them; in Chinese the catalogue's own where none was declared."""
+    if in_chinese(language) and not isinstance(word.zh, str):
+        return render(word.zh, language)
+    alone = word.number in (None, 1)
+    thing = one_line(word.zh if in_chinese(language) and isinstance(word.zh, str) else word.one if alone else word.many)
+    if word.number is None:
+        return thing
+    kind = "worth" if word.worth else "thing"
+    return message(language, f"count.{kind}_of_{'one' if alone else 'many'}", n=f"{word.number:,}", thing=thing)
 
 
 def listed(words: Sequence[str], language: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from sfumato.engines.expressions import Expression
+from sfumato.engines.expressions import Expression, col
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
 from sfumato.tables.error_preview import ErrorPreview
@@ -15,17 +15,21 @@ from sfumato.tables.needs import SplitRows
 __all__ = ["Proportion", "proportion"]
 
 
-def proportion(condition: Expression) -> Asked:
-    """The share of the rows that meet a condition.
+def proportion(condition: Expression | str) -> Asked:
+    """The share of the rows that meet a condition; of a column of truth values, named by its text, of those that do.
 
     >>> import sfumato as sf
     >>> from sfumato.demo.clinic import visits
     >>> visits().agg(old=sf.proportion(sf.col("age") >= 65)).query.measures[0].KIND
     'measure.proportion'
     """
-    if not isinstance(condition, Expression):
-        raise InvalidInput("proportion(...) takes a predicate such as sf.col('age') >= 65; nothing was done.")
-    return Asked(lambda name, _: Proportion(name=name, condition=condition))
+    met = col(condition) == True if isinstance(condition, str) else condition  # noqa: E712 - an expression
+    if not isinstance(met, Expression):
+        raise InvalidInput(
+            "proportion(...) takes a predicate such as sf.col('age') >= 65, or the name of a column of truth values; "
+            "nothing was done."
+        )
+    return Asked(lambda name, _: Proportion(name=name, condition=met))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

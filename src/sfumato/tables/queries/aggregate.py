@@ -17,6 +17,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.engines.expressions import Expression
+from sfumato.engines.sufficient_statistics import Histogram, Persons, RowIndicator
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.derived import Derived, level_of
 from sfumato.inference.linear_combination import LinearCombination
@@ -86,6 +87,11 @@ class Aggregate:
         return max(int(block.reach.alone.linf) for block in self.blocks)
 
     @property
+    def keeps_rows(self) -> bool:
+        """Whether rows above a limit are left out; where values are added up, a person's sums are scaled down."""
+        return all(isinstance(block.gauge, RowIndicator | Persons | Histogram) for block in self.blocks)
+
+    @property
     def size(self) -> int:
         """How many numbers are protected: those of all blocks in all cells."""
         return self.cells * sum(block.reach.numbers for block in self.blocks)
@@ -128,16 +134,24 @@ class Aggregate:
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
-        return describe.aggregate(said, self.measures, by=self.by, where=self.where, number=self.number)
+        binned = any(isinstance(block.gauge, Histogram) for block in self.blocks)
+        return describe.aggregate(
+            said,
+            self.measures,
+            by=self.by,
+            where=self.where,
+            number=self.number,
+            kept=binned and self.keeps_rows,
+            kept_beside=binned and not self.keeps_rows and said.limit is not None,
+        )
 
     def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
         """What a person has above the limit is left out or scaled down; persons who are counted are not cut by rows."""
         rows = (unit, self.where, self.by, self.joins)
         if self.number is not None:
-            return LimitCut(words=phrase("cut.mean", person=person_word(unit)) if limit else None, rows=rows)
+            return LimitCut(words=phrase("cut.mean", person=person_word(unit, limit)) if limit else None, rows=rows)
         persons = all(block.reach.once for block in self.blocks)
-        whole = all(measure.counts for measure in self.measures)
-        counted = None if persons else "row" if whole else "worth"
+        counted = None if persons else "row" if self.keeps_rows else "worth"
         return cut_by(unit, limit, cells=self.cells, counted=counted, rows=rows)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:

@@ -142,7 +142,7 @@ class PartitionSelection:
         rows = (unit, self.where, self.over, self.joins)
         if limit is None:
             return LimitCut(rows=rows)
-        words = phrase("cut.values", values=Counted("value", limit.groups), person=person_word(unit))
+        words = phrase("cut.values", values=Counted("value", limit.groups), person=person_word(unit, limit))
         return LimitCut(words=words, cuts=True, rows=rows, most=(limit.groups,))
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:

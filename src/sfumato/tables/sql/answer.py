@@ -6,11 +6,9 @@ view of the release.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.engines.expressions import Term
 from sfumato.errors import InvalidInput
 from sfumato.inference.answer_terms import (
     AllHold,
@@ -27,8 +25,9 @@ from sfumato.inference.answer_terms import (
     RoundedTerm,
 )
 from sfumato.inference.view import Order, TableView
+from sfumato.tables.measures.quantile import quantile
 from sfumato.tables.sql.measures import Aggregates, NamedMeasure, is_aggregate
-from sfumato.tables.sql.quantiles import QUANTILES, quantile_of
+from sfumato.tables.sql.quantiles import is_quantile, quantile_of
 from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
 from sfumato.tables.sql.rows import RowScope, constant
 
@@ -92,7 +91,6 @@ class AnswerReader:
     keys: Mapping[str, Selected]
     """What is grouped by, by the name of the key."""
     asked: dict[str, NamedMeasure] = field(default_factory=dict)
-    quantiles: dict[str, tuple[Term, Fraction]] = field(default_factory=dict)
     _known: dict[exp.Expression, AnswerTerm] = field(default_factory=dict)
 
     def shown(self) -> tuple[tuple[str, AnswerTerm], ...]:
@@ -158,13 +156,11 @@ class AnswerReader:
 
     def _ask(self, node: exp.Expression, alias: str | None, *, hidden: bool = False) -> str:
         """Ask for one aggregate and say its name in the answer; one that is not selected by itself is ``hidden``."""
-        if any(isinstance(part, exp.Anonymous) and name_of(part) in QUANTILES for part in node.walk()):
+        if is_quantile(node):
             name, value, level = quantile_of(node, self.rows)
-            if any(value.node != other.node for other, _ in self.quantiles.values()):
-                raise refused("quantiles of several values in one question")
-            self.quantiles[name] = value, level
-            return name
-        measure = self.aggregates.read(node)
+            measure = NamedMeasure(name=name, asked=quantile(value, level))
+        else:
+            measure = self.aggregates.read(node)
         name = alias or measure.name
         if hidden:
             name = self._free(name, {item.alias for item in self.items if item.alias is not None and item.many})
@@ -363,7 +359,7 @@ def view_of(
     kept = reader.having(having)
     order = reader.order(select.args.get("order"))
     most, skipped = shown_rows(select.args.get("limit"), "LIMIT"), shown_rows(select.args.get("offset"), "OFFSET")
-    plain = [(name, OfColumn(name)) for name in (*reader.quantiles, *reader.asked)]
+    plain = [(name, OfColumn(name)) for name in reader.asked]
     if kept is None and not order and most is None and not skipped and list(shown) == plain:
         return None
     counts = frozenset(name for name, measure in reader.asked.items() if measure.counts)

@@ -405,12 +405,19 @@ def members_only(table: "Table", rows: RowScope) -> "Table":
 def with_members(
     select: exp.Select, table: "Table", rows: RowScope, subquery: Subquery
 ) -> tuple[exp.Select, "Table", RowScope]:
-    """The SELECT with a plain condition in the place of each person IN (SELECT …) and EXISTS (…)."""
+    """The SELECT with a plain condition in the place of each person IN (SELECT …) and EXISTS (…).
+
+    What is written twice, such as an aggregate in SELECT and again in HAVING, is the same condition.
+    """
     nodes = list(_own_members(select))
     if not nodes:
         return select, table, rows
     changed = select.copy()
+    known: dict[exp.Expression, exp.Expression] = {}
     for node in list(_own_members(changed)):
+        if node in known:
+            node.replace(known[node].copy())
+            continue
         if isinstance(node, exp.In):
             only(node, "this", "query")
             if not _is_column(rows.value(node.this), person_column(table)):
@@ -428,19 +435,23 @@ def with_members(
         table = table.with_persons(**{name: other})
         rows = replace(rows, beside={**rows.beside, name: name})
         column = exp.column(exp.to_identifier(person_column(table), quoted=True), table=exp.to_identifier(name))
-        node.replace(exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null()))))
+        known[node.copy()] = exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
+        node.replace(known[node].copy())
     return changed, table, rows
 
 
 def _own_members(select: exp.Select) -> Iterator[exp.Expression]:
-    """IN (SELECT …) and EXISTS of a SELECT itself, not of the subqueries in it."""
+    """IN (SELECT …) and EXISTS of a SELECT itself, not of subqueries; in HAVING and ORDER BY those of FILTER."""
     waiting = [part for name in ("where", "expressions") for part in _listed(select.args.get(name))]
+    after = [part for name in ("having", "order") for part in _listed(select.args.get(name))]
+    within = (one for part in after for one in part.walk(prune=lambda node: isinstance(node, exp.Query)))
+    waiting += [one for one in within if isinstance(one, exp.Filter)]
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None):
             yield node
             continue
-        if isinstance(node, exp.Select | exp.Subquery):
+        if _is_select(node):
             continue
         waiting += [one for said in node.args.values() for one in _listed(said) if isinstance(one, exp.Expression)]
 
@@ -516,6 +527,10 @@ def _moved(node: Moved, name: str) -> Moved:
 
 def _is_column(value: object, column: str) -> bool:
     return isinstance(value, Term) and value.node == Named(column=column)
+
+
+def _is_select(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Select | exp.Subquery)
 
 
 def _is_table(node: exp.Expression) -> bool:

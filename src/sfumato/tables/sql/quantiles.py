@@ -1,38 +1,35 @@
-"""Quantiles in SQL: MEDIAN and the like make a question of their own, about one value."""
+"""Quantiles in SQL: MEDIAN and the like, which are measures among others, each with an interval."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from sfumato.engines.expressions import Term, when
 from sfumato.errors import InvalidInput
 from sfumato.tables.queries.quantiles import level_name
-from sfumato.tables.sql.refusals import name_of, only, refused, unknown
+from sfumato.tables.sql.refusals import AGGREGATES, name_of, only, refused, unknown
 from sfumato.tables.sql.rows import RowScope, constant
 
-if TYPE_CHECKING:
-    from sfumato.core.question import Question
-    from sfumato.tables.table import Table
-
-__all__ = ["QUANTILES", "quantile_of", "quantiles"]
+__all__ = ["is_quantile", "quantile_of"]
 
 QUANTILES = ("MEDIAN", "QUANTILE", "PERCENTILE_CONT", "PERCENTILE_DISC")
+
+
+def is_quantile(node: exp.Expression) -> bool:
+    """Whether an aggregate is a quantile, perhaps with FILTER or WITHIN GROUP."""
+    return any(name_of(call) in QUANTILES for call in _calls(node))
+
+
+def _calls(node: exp.Expression) -> Iterator[exp.Anonymous]:
+    """The aggregates in something."""
+    return (part for part in node.walk() if isinstance(part, exp.Anonymous) and name_of(part) in AGGREGATES)
 
 
 def quantile_of(node: exp.Expression, rows: RowScope) -> tuple[str, Term, Fraction]:
     """The name that a quantile has in the answer, its value and its level."""
     value, level = _read(node, rows)
     return level_name(level), value, level
-
-
-def quantiles(table: "Table", found: Mapping[str, tuple[Term, Fraction]]) -> "Question":
-    """All that is selected as quantiles of one value."""
-    values = [value for value, _ in found.values()]
-    if any(value.node != values[0].node for value in values):
-        raise refused("quantiles of several values in one question")
-    return table.quantiles(values[0], [level for _, level in found.values()])
 
 
 def _read(node: exp.Expression, rows: RowScope) -> tuple[Term, Fraction]:

@@ -15,7 +15,6 @@ from sfumato.tables.sql.having import kept
 from sfumato.tables.sql.joining import joined
 from sfumato.tables.sql.measures import Aggregates, is_aggregate
 from sfumato.tables.sql.persons import is_grouped, joined_person, one_row_a_person, split_joins, with_members
-from sfumato.tables.sql.quantiles import quantiles
 from sfumato.tables.sql.reading import condition_tree, select_tree, shallow
 from sfumato.tables.sql.refusals import name_of, only, refused, unknown
 from sfumato.tables.sql.rows import RowScope
@@ -72,12 +71,13 @@ def question(table: "Table", text: str, others: "Sequence[Table | PublicTable]" 
         keys = _kept(tuple(_key(item, table, rows) for item in chosen), rows, about_keys)
         table = replace(table, gate=table._gate, by=keys)
         named = {each.column: item for each, item in zip(keys, chosen, strict=True)}
-        return _asked(
-            table,
-            select,
-            AnswerReader(rows=rows, aggregates=_aggregates(table, rows), items=items, keys=named),
-            about_answer,
+        reader = AnswerReader(
+            rows=rows,
+            aggregates=_aggregates(table, rows),
+            items=items,
+            keys=named,
         )
+        return _asked(table, select, reader, about_answer)
 
 
 # -------------------------------------------------------------------------------------------------- where rows are from
@@ -322,11 +322,7 @@ def _asked(table: "Table", select: exp.Select, reader: AnswerReader, having: Seq
     if not shown:
         raise InvalidInput("no aggregate is selected; nothing was done. Ask for COUNT(*), SUM(…), AVG(…) or the like.")
     view = view_of(reader, shown, select, having)
-    if reader.quantiles and reader.asked:
-        raise refused("a quantile beside other aggregates")
-    if reader.quantiles:
-        question = quantiles(table, reader.quantiles)
-    elif list(reader.asked) == ["count"] and reader.asked["count"].plain_count:
+    if list(reader.asked) == ["count"] and reader.asked["count"].plain_count:
         question = table.count()
     else:
         question = table.agg(**{name: each.asked for name, each in reader.asked.items()})

@@ -74,7 +74,8 @@ def _understood() -> Iterator[None]:
             line, column = places[0].get("line"), places[0].get("col")
             where = f" near line {line}, column {column}" if line and column else ""
             raise InvalidInput(
-                f"the SQL could not be read{where}; nothing was done. It is read as PostgreSQL writes it."
+                f"the SQL could not be read{where}; nothing was done. It is read as PostgreSQL writes it: "
+                'a name with a blank or a hyphen stands in double quotes, "age group", and a text in single ones.'
             ) from None
 
 

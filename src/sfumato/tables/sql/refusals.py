@@ -50,8 +50,6 @@ REASONS = {
     "VAR_SAMP": "the variance divides by n here, and not by n - 1. Instead: write VAR_POP",
     "STDDEV_SAMP": "the deviation divides by n here, and not by n - 1. Instead: write STDDEV_POP",
     "COVAR_SAMP": "the covariance divides by n here, and not by n - 1. Instead: write COVAR_POP",
-    "a quantile beside other aggregates": "quantiles are a separate question. Instead: ask two",
-    "quantiles of several values in one question": "instead, ask a separate question for each value",
     "MEAN": "instead, write AVG",
     "MIN": "the least value is that of one person. Instead: ask for a quantile",
     "MAX": "the greatest value is that of one person. Instead: ask for a quantile",
