@@ -23,7 +23,7 @@ from sfumato.core.release import Release, presenter_of
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 from sfumato.engines.sufficient_statistics import RowIndicator
-from sfumato.errors import NotDeclared, Unsupported
+from sfumato.errors import InvalidInput, NotDeclared, Unsupported
 from sfumato.tables.measures.row_count import RowCount
 from sfumato.tables.queries import aggregate as sums
 from sfumato.tables.queries.count import ONE_ROW
@@ -122,13 +122,18 @@ class Asked:
             )
             for name in ("stays", "labs")
         }
-        if relimited is not None:
-            self.tables["stays"] = self.tables["stays"].with_limit(relimited)
+        self.relimited = self.tables["stays"] if relimited is None else self.tables["stays"].with_limit(relimited)
         self.wards = self.vault.public(scene.wards, name="wards")
 
     def question(self, plan: Plan) -> Question:
-        """The plan as a question; nothing is read."""
-        return self.tables["stays"].sql(plan.text, self.tables["labs"], self.wards)
+        """The plan as a question, under the other limit where it may have one; nothing is read."""
+        try:
+            return self.relimited.sql(plan.text, self.tables["labs"], self.wards)
+        except InvalidInput:
+            # Of rows that a private join has cut no row of a person is made under another limit.
+            if self.relimited is self.tables["stays"] or not any("private join" in trait for trait in plan.traits):
+                raise
+            return self.tables["stays"].sql(plan.text, self.tables["labs"], self.wards)
 
     def exact(self, plan: Plan) -> Exact:
         """All that a release does before it draws."""
