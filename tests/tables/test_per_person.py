@@ -374,3 +374,17 @@ def test_an_aggregate_with_a_subquery_can_be_written_again_in_having_and_order(t
     assert (again.query, again.view) == (alias.query, alias.view)
     with pytest.raises(Unsupported):
         tables["stays"].sql("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward HAVING id IN (SELECT id FROM stays)")
+
+
+def test_one_row_made_of_what_a_join_leaves_is_said_to_be_that() -> None:
+    """The sides of a private join are held to their limits: "all rows of that person" would be untrue behind it."""
+    rows = pa.table({"id": [1, 1, 1, 2], "ward": ["a", "b", "b", "a"]})
+    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=10), name="wards")
+    limit = sf.Limit(groups=1, rows_per_group=3)
+    stays, labs = (vault.table(rows, name=name, version="1", limit=limit) for name in ("stays", "labs"))
+    whole = stays.per_person(n=sf.count()).count().release(epsilon=1)
+    cut = stays.join(labs, on="id").per_person(n=sf.count()).count().release(epsilon=1)
+    for told, there in ((whole, True), (cut, False)):
+        assert ("all rows of that person:" in told.explain("en")) is there
+        assert ("that the limits of the joined tables leave" in told.explain("en")) is not there
+        assert ("由该人在所连接各表的上限以内的记录合并而成" in told.explain("zh")) is not there

@@ -187,8 +187,8 @@ class Description:
     says that all numbers count rows or persons, ``once`` is the key for how each of a public number of units counts
     exactly once.
     ``height`` is by how much one row moves the numbers that were drawn.
-    ``one_row`` says that all rows of a person were made into one, so that a limit on rows cut nothing; ``kept`` that a
-    limit leaves rows out where others are counted as they are.
+    ``one_row`` is the key for how rows of a person were made into one, where they were: a limit on rows cuts nothing of
+    it. ``kept`` says that a limit leaves rows out where others are counted as they are.
     ``plot`` is the picture of the answer; ``scattered`` says why no single noise distribution can be drawn, where that
     is so. ``glance`` are figures that stand first, each with the key of its words, where they are not margins.
     """
@@ -208,7 +208,7 @@ class Description:
     aside: tuple[str, ...] = ()
     counts: bool = True
     once: str = ""
-    one_row: bool = False
+    one_row: str = ""
     kept: bool = False
     height: int = 1
     plot: str = "intervals"

@@ -8,7 +8,7 @@ from sfumato.core.description import Description, Joined, Listed, OneLine, Parag
 from sfumato.core.query import Dataset
 from sfumato.engines.person_values import Fold, PersonValue
 from sfumato.tables.conditions import condition, value
-from sfumato.tables.persons import PerPerson, PersonJoin, Step
+from sfumato.tables.persons import PerPerson, PersonJoin, Step, made_of_cut_rows
 
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
@@ -25,7 +25,7 @@ def about_persons(said: "Statement", description: Description) -> Description:
     told: list[Paragraph] = []
     if made is not None:
         figures["data"] = phrase("persons.data", data=_named(said.dataset))
-        figures["person_rows"] = _made(made)
+        figures["person_rows"] = _made(made, steps)
         told.append(("persons.made",))
     if beside:
         figures["person_beside"] = Listed(tuple(_beside(step) for step in beside))
@@ -36,20 +36,22 @@ def about_persons(said: "Statement", description: Description) -> Description:
     place = "limits" if "limits" in paragraphs else "uncounted"
     paragraphs[place] = (*told, *paragraphs.get(place, ()))
     if made is not None:
-        facts["limit"] = phrase("fact.limit_one_row")
-        paragraphs["patient_limit"] = (("patient.limit_one_row",),)
+        own = "one_row_cut" if made_of_cut_rows(steps) else "one_row"
+        facts["limit"] = phrase(f"fact.limit_{own}")
+        paragraphs["patient_limit"] = ((f"patient.limit_{own}",),)
     return replace(
         description,
         figures=figures,
         paragraphs=paragraphs,
         facts=facts,
-        one_row=description.one_row or made is not None,
+        one_row=description.one_row or ("" if made is None else own),
     )
 
 
-def _made(step: PerPerson) -> Word:
-    """Which rows were made into one, and into what."""
-    of = "persons.rows" if step.where is None else "persons.rows_where"
+def _made(step: PerPerson, steps: Sequence[Step]) -> Word:
+    """Which rows were made into one, and into what; of those that a private join before it leaves, no others."""
+    of = "persons.rows_cut" if made_of_cut_rows(steps) else "persons.rows"
+    of = of if step.where is None else f"{of}_where"
     met = {} if step.where is None else {"condition": OneLine(condition(step.where))}
     if not step.values:
         return phrase(of, **met)
@@ -58,7 +60,9 @@ def _made(step: PerPerson) -> Word:
 
 def _beside(step: PersonJoin) -> Word:
     inner = next(each for each in step.steps if isinstance(each, PerPerson))
-    return phrase("persons.beside_one", name=OneLine(step.name), data=_named(step.dataset), rows=_made(inner))
+    return phrase(
+        "persons.beside_one", name=OneLine(step.name), data=_named(step.dataset), rows=_made(inner, step.steps)
+    )
 
 
 def _columns(values: Sequence[PersonValue]) -> Word:

@@ -138,7 +138,7 @@ class _Told:
         yield from self.own_words("held_back")
         yield from self.own_words("listed")
         if self.description.one_row:
-            yield self.say("limit.one_row")
+            yield self.say(f"limit.{self.description.one_row}")
         elif self.facts.limit is not None and not self.description.once:
             computed = "measures" in self.description.figures
             kept = self.description.kept or any(span.chosen for span in self.facts.spans)
