@@ -15,7 +15,7 @@ from sfumato.governance.board import Action, Choice, Outcome
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import Expired, LedgerOpened, Recovered, Released, Reserved, Row
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.ledger_state import _drawn_on
+from sfumato.governance.ledger_state import drawn_on
 from sfumato.governance.periods import Cadence
 from sfumato.governance.policies import BaseAndReserve
 from sfumato.governance.time_windows import TimeWindows
@@ -63,7 +63,7 @@ def test_a_recovery_charges_windows_that_are_opened_after_it_and_ends_a_lifetime
         with pytest.raises(BudgetExceeded):
             one.reserve(Budget(epsilon="1/1000"), datasets=[VISITS], reads=days)
     with back.record.reading() as transaction:  # also where the board raises the lifetime again
-        window, _ = _drawn_on(transaction, "window hospital 2027-05", TENTH)
+        window, _ = drawn_on(transaction, "window hospital 2027-05", TENTH)
     assert window.left == Budget.none()
     same_books(back)
 
