@@ -1,7 +1,9 @@
 """A budget for each window of time, through a vault: tables, graphs, streams and training charge the days they read."""
 
+import copy
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
@@ -11,13 +13,18 @@ import pytest
 
 import sfumato as sf
 from sfumato import errors
+from sfumato.core.certificate import Certificate
 from sfumato.core.query import Dataset
+from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit
 from sfumato.governance.board import Action, Board, Reasons
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.overview import overview
 from sfumato.governance.periods import Cadence
 from sfumato.governance.time_windows import TimeWindows, WindowCharge
+from sfumato.reports.evidence import Scope, pack
+from sfumato.reports.particulars import particulars
+from sfumato.reports.verify import verify
 from tests.governance.conftest import home
 from tests.governance.homes import Home
 
@@ -248,6 +255,28 @@ def test_windows_above_an_account_are_charged_by_what_is_below(home: Home) -> No
     with pytest.raises(errors.BudgetExceeded, match="window clinic 2026-01"):
         question.release(epsilon="1/10", even_if_useless=True)
     assert lost(ledger) == {"2026-01": 1}
+
+
+def test_the_days_stand_in_the_certificate_and_in_the_evidence(home: Home) -> None:
+    ledger = furnished(home, PATIENT, most_windows=2)
+    release = rows(vault(ledger, PATIENT, JANUARY)).count().release(epsilon="1/2", even_if_useless=True)
+    assert release.statement.reads == JANUARY
+    assert verify(release.certificate.document).consistent
+    assert dict(particulars(release, "en"))["reads"] == "2026-01-01 to 2026-01-31, as the steward declared"
+    assert "2026-01-31" in dict(particulars(release, "zh"))["reads"]
+    document = copy.deepcopy(release.certificate.document)
+    document["statement"]["reads"] = list(FEBRUARY)
+    assert not verify(document).consistent
+    signed = Certificate.sign(replace(release.statement, reads=("2026-02-30", "2026-03-01")), SigningKey.new())
+    assert [finding.field for finding in verify(signed.document).findings] == ["statement.reads"]
+    shown: Any = pack(ledger, Scope(release=release.statement.identifier)).evidence["sections"]
+    lives = {row[0]: row[3] for row in shown[1]["rows"] if row[0].startswith(("window ", "lifetime "))}
+    assert lives == {"window clinic 2026-01": "1/2", "lifetime clinic": "1/2"}
+    plain = sf.Vault(unit=PATIENT, budget=ONE, name="alone")
+    alone = rows(plain).count().release(epsilon=1)
+    statement: Any = alone.certificate.document["statement"]
+    assert "reads" not in statement  # as it was before there were days
+    assert "reads" not in dict(particulars(alone, "en"))
 
 
 @pytest.mark.claim("S1-19")

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
+from sfumato.core.days import check_days
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
@@ -31,7 +32,6 @@ from sfumato.governance.ledger_state import (
 )
 from sfumato.governance.signed_record import account_in
 from sfumato.governance.terms import after
-from sfumato.governance.time_windows import check_days
 from sfumato.governance.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class DurableLedger:
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
                 account = charged.account(self.path, self.ledger.identifier)
                 number = writing.append(replace(entry, account=account)).head.number
-        return Reservation(number=number, cost=cost, account=account)
+        return Reservation(number=number, cost=cost, account=account, reads=reads)
 
     def start(self, reservation: Reservation) -> None:
         """Say, durably, that rows are read from now on for a queued charge."""
@@ -235,7 +235,7 @@ class DurableLedger:
         named = entry.question if isinstance(entry, Reserved) and entry.account.name == self.path else None
         if not isinstance(entry, Reserved) or named != question_key(question):
             raise Refused(f"charge {number} of this ledger was made for something else; nothing was read or spent.")
-        return Reservation(number=number, cost=entry.cost, account=entry.account)
+        return Reservation(number=number, cost=entry.cost, account=entry.account, reads=entry.reads)
 
     def advance(self, reservation: Reservation, place: int, holder: str, *, datasets: Sequence[Dataset] = ()) -> None:
         """Take the next place in the count of an open charge, for a state of a stream that goes on.

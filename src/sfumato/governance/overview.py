@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.minutes import Minutes
 
-__all__ = ["Held", "Level", "Overview", "Windows", "minutes_now", "overview"]
+__all__ = ["Held", "Level", "Overview", "Windows", "lifetimes", "minutes_now", "overview"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +123,11 @@ def overview(ledger: "Ledger") -> Overview:
         waiting=() if minutes is None else tuple(proposal.number for proposal in minutes.open),
         board=minutes is not None,
     )
+
+
+def lifetimes(ledger: "Ledger") -> tuple[Balance, ...]:
+    """The lifetimes that no balance of the ledger keeps: those that the caps of an account's windows bound."""
+    return tuple(each.life.balance for each in overview(ledger).windows if each.standing.most_windows is not None)
 
 
 def minutes_now(ledger: "Ledger") -> "Minutes":

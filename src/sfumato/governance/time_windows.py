@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.days import check_days, day_of
 from sfumato.core.documents import LEFT_OUT
 from sfumato.core.exact import natural
 from sfumato.core.guarantees import Approximate
@@ -19,7 +20,7 @@ from sfumato.core.units import Event, Relation, Unit, describe
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 from sfumato.governance.periods import Cadence, Period, parts, period_of
 
-__all__ = ["TimeWindows", "WindowCharge", "WindowStanding", "check_days", "grouped"]
+__all__ = ["TimeWindows", "WindowCharge", "WindowStanding", "grouped"]
 
 COMMON_YEAR, LEAP_YEAR = 2026, 2028
 MOST_PERIODS = 4_000
@@ -39,13 +40,12 @@ class WindowCharge:
     cost: Budget
 
     def __post_init__(self) -> None:
-        if self.days[0] > self.days[1]:
-            raise InvalidInput(f"a charge that reads from {self.first} to {self.last} reads nothing; nothing was done.")
+        check_days((self.first, self.last))
 
     @property
     def days(self) -> tuple[date, date]:
         """The first and the last day."""
-        return _day(self.first), _day(self.last)
+        return day_of(self.first), day_of(self.last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,16 +236,6 @@ class TimeWindows:
         return after
 
 
-def check_days(reads: object) -> None:
-    """Refuse what is not the first and the last day of data, in this order.
-
-    >>> check_days(("2026-01-01", "2026-01-31"))
-    """
-    if not isinstance(reads, tuple) or [type(day) for day in reads] != [str, str]:
-        raise InvalidInput("reads must be the first and the last day of the data, as text; nothing was read or spent.")
-    WindowCharge(first=reads[0], last=reads[1], cost=Budget.none())
-
-
 def _times(cap: Budget, times: int) -> Budget:
     """What several windows of a cap can lose together."""
     return Budget(epsilon=cap.epsilon * times, delta=min(Fraction(1), cap.delta * times))
@@ -265,13 +255,3 @@ def grouped(cost: Budget, size: int) -> Budget:
     """What a person with ``size`` entries loses by a release that reads them all, by group privacy."""
     whole = Approximate(epsilon=cost.epsilon, delta=cost.delta).group(size)
     return Budget(epsilon=whole.epsilon, delta=min(Fraction(1), whole.delta))
-
-
-def _day(text: str) -> date:
-    try:
-        day = date.fromisoformat(text)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{text!r} is not a day; nothing was done. Write it as 2026-01-31.") from None
-    if day.isoformat() != text:
-        raise InvalidInput(f"{text!r} is not a day in its one form; nothing was done. Write it as 2026-01-31.")
-    return day
