@@ -68,6 +68,31 @@ def test_a_recovery_charges_windows_that_are_opened_after_it_and_ends_a_lifetime
     same_books(back)
 
 
+@pytest.mark.claim("S1-23")
+def test_after_a_recovery_a_person_may_have_lost_the_gap_in_windows_that_nobody_opened(home: Home) -> None:
+    person = PATIENT
+    ledger, roomy = home.create(), Budget(epsilon=100)
+    ledger.open_account("hospital", unit=person, cap=roomy, reason="decided by the tests")
+    ledger.declare_population("patients", unit=person, cap=roomy, reason="decided by the tests")
+    ledger.declare_dataset(VISITS, population="patients", cap=roomy)
+    ledger.set_windows("hospital", TimeWindows(unit=person, every=Cadence.MONTHLY, cap=ONE, most_windows=3))
+    one = ledger.account("hospital", unit=person)
+    one.reserve(TENTH, datasets=[VISITS], reads=("2026-01-01", "2026-01-31"))
+    backup = Backup(home)
+    for month in (2, 3):
+        one.reserve(TENTH, datasets=[VISITS], reads=(f"2026-0{month}-01",) * 2)
+    backup.restore()
+    back = recovered(home)
+    standing = back.window_standing("hospital")
+    assert standing.windows == (("2026-01", Budget(epsilon="3/10")),)  # the gap of 2/10 may have been this month's
+    assert standing.lifetime == standing.all_along == Budget(epsilon="3/10")
+    one = back.account("hospital", unit=person)
+    one.reserve(Budget(epsilon="8/10"), datasets=[VISITS], reads=("2026-05-01", "2026-05-31"))
+    with pytest.raises(BudgetExceeded, match="window hospital 2026-06"):
+        one.reserve(Budget(epsilon="9/10"), datasets=[VISITS], reads=("2026-06-01", "2026-06-30"))
+    same_books(back)
+
+
 @pytest.mark.claim("S1-23", "X-10")
 def test_what_was_declared_in_lost_entries_does_not_start_anew(home: Home) -> None:
     ledger = furnished(home)
