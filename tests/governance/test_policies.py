@@ -210,6 +210,8 @@ def test_a_release_is_one_loss_to_a_person_however_many_windows_it_reads(unit: U
     assert year.lifetime == year.all_along == Budget(epsilon="1/2", delta=LEAST)
     months = windows.standing([charge(f"2026-{month:02}-01", f"2026-{month:02}-28") for month in range(1, 13)])
     assert (months.lifetime, months.all_along) == (Budget(epsilon=3), Budget(epsilon=12))
+    roomy = replace(windows, lifetime=Budget(epsilon=9, delta=1e-3))
+    assert roomy.lifetime_cap == windows.lifetime_cap == Budget(epsilon=3, delta=3 * LEAST)  # what the windows keep
     assert months.words.startswith("A person with data in at most 3 windows has lost at most ε = 3; one who was there")
     alone = replace(windows, most_windows=None).standing([charge("2026-01-01", "2026-02-28")])
     assert alone.lifetime == Budget(epsilon=1)

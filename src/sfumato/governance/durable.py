@@ -151,9 +151,8 @@ class DurableLedger:
         ``datasets`` are all private ones that will be read. ``event`` says what filters of ρ or Rényi loss count. The
         same ``idempotency`` key gives the same reservation again. A ``queued`` charge must be :meth:`start`-ed before
         a row is read; after ``lasts`` a charge is stale (:meth:`Ledger.expire`). ``reads`` are the first and the last
-        day of the data, which an account with windows of time needs; those of the account's opening if they are not
-        said. ``question`` is the canonical question: under one
-        key no other can be asked.
+        day of the data, which an account with windows of time needs, where they are not those of this account view.
+        ``question`` is the canonical question: under one key no other can be asked.
         """
         if not datasets:
             raise NotDeclared("a charge names the datasets that will be read; nothing was read and nothing was spent.")

@@ -87,7 +87,7 @@ class TimeWindows:
 
     *Any other unit* (person, row, family, node, client …) can have data in several windows. It loses at most what all
     releases cost together, which ``lifetime`` bounds. Where it has data in at most ``most_windows`` windows, it loses
-    at most ``most_windows`` times ``cap``, which ``lifetime`` must cover and is if it is left out.
+    at most ``most_windows`` times ``cap``. A ``lifetime`` that is stated beside that must cover it.
 
     Assumes: charges state all days whose data were read, and an entry is all that one person did in one period.
     ``most_windows`` is a fact about people that the steward declares, as of a panel that everybody leaves after five
@@ -167,9 +167,7 @@ class TimeWindows:
     @property
     def lifetime_cap(self) -> Budget | None:
         """The most that a person loses over a lifetime; None where nothing bounds it."""
-        if self.lifetime is None and self.most_windows is not None:
-            return _times(self.cap, self.most_windows)
-        return self.lifetime
+        return self.lifetime if self.most_windows is None else _times(self.cap, self.most_windows)
 
     @property
     def summed_lifetime(self) -> Budget | None:
