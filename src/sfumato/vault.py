@@ -73,6 +73,8 @@ class Vault:
     declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), or its
     address with the ``key`` and ``anchor`` to open it.
     ``purpose`` and ``recipient`` say what releases are for and who gets them: data with terms are used within them.
+    ``reads=("2026-01-01", "2026-01-31")`` are the first and the last day of the data that is read, by questions,
+    streams and training runs alike: an account with windows of time is charged for the windows of these days.
 
     >>> import pyarrow as pa, sfumato as sf
     >>> vault = Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
@@ -95,6 +97,7 @@ class Vault:
         anchor: str | Path | None = None,
         purpose: str | None = None,
         recipient: str | None = None,
+        reads: tuple[str, str] | None = None,
     ) -> None:
         if unit is None:
             raise NotDeclared("a vault needs its unit: who is protected. Say unit=sf.user('patient_id', relation=…).")
@@ -111,6 +114,7 @@ class Vault:
                 anchor=anchor,
                 purpose=purpose,
                 recipient=recipient,
+                reads=reads,
             )
             if budget is not None or name is not None:
                 raise InvalidInput(
@@ -118,9 +122,9 @@ class Vault:
                 )
             budget, name = durable.budget, durable.path
             key = durable.ledger.key if key is None else key
-        elif any(said is not None for said in (account, anchor, purpose, recipient)):
+        elif any(said is not None for said in (account, anchor, purpose, recipient, reads)):
             raise NotDeclared(
-                "an account, an anchor, a purpose and a recipient belong to a ledger. Nothing was done. "
+                "an account, an anchor, a purpose, a recipient and days belong to a ledger. Nothing was done. "
                 "Say ledger='ledger.db'."
             )
         budget, name = _checked(budget, name, population)
@@ -221,8 +225,8 @@ class Vault:
 
         With a durable ledger a retry under the same ``idempotency`` key is charged once: it gets the answer that was
         stored, or finishes a release that was cut off before it had one. ``reads`` are the first and the last day of
-        the data, which an account with windows of time asks for. ``even_if_useless`` pays for an answer whose margin
-        is wider than all that it can be.
+        the data, which an account with windows of time asks for, where they are not those of the vault.
+        ``even_if_useless`` pays for an answer whose margin is wider than all that it can be.
         """
         return self._gate.release(
             query, spend, fresh=fresh, idempotency=idempotency, reads=reads, even_if_useless=even_if_useless

@@ -709,6 +709,16 @@ def looking_back_is_charged_to_the_last_window_alone(original: Any) -> Any:
     return lambda cadence, charge: original(cadence, charge)[-1:]
 
 
+@broken("sfumato.governance.time_windows:TimeWindows.stood", claims=["S1-19"])
+def a_person_in_several_windows_loses_what_the_worst_one_took(original: Any) -> Any:
+    def stood(self: Any, spent: Any, **known: Any) -> Any:
+        one = None if self.most_windows is None else dataclasses.replace(self, most_windows=1)
+        found = original(one or self, spent, **known)
+        return dataclasses.replace(found, most_windows=self.most_windows)
+
+    return stood
+
+
 @broken("sfumato.local.kary:KaryResponse.report", claims=["S4-13"])
 def local_reports_are_the_truth(_original: Any) -> Any:
     return lambda self, truth, bits: truth

@@ -102,3 +102,29 @@ def test_terms_and_board_decide_before_anything_is_read(run, seated):
     done(run, "budget", "veto", "--as", "eva", *no)
     assert "under a community's veto" in refused(run, *ask(seated, *charged, *USE, epsilon="0.2"))
     assert spent(run) == ["1/10"] * 4
+
+
+@pytest.mark.claim("S1-19")
+def test_a_question_is_charged_to_the_windows_of_its_days(run, here):
+    caps = ("--every", "monthly", "--epsilon", "0.1")
+    assert "most_windows" in refused(run, "account", "windows", "hospital/oncology", *caps)
+    said = done(run, "account", "windows", "hospital/oncology", *caps, "--most-windows", 3)
+    assert "ε = 1/10 for each monthly window, and ε = 3/10 for a person with data in at most 3 of them" in said
+    charged = ("--account", "hospital/oncology")
+    assert "does not say which days it reads" in refused(run, *ask(here, *charged))
+    assert spent(run) == ["0"] * 4
+    january = (*charged, "--reads", "2026-01-01/2026-01-31")
+    assert "which may still ask for ε = 0" in done(run, *ask(here, *january))
+    assert "'window hospital/oncology 2026-01' has ε = 0 left" in refused(run, *ask(here, *january, epsilon="0.05"))
+    done(run, *ask(here, *charged, "--reads", "2026-02-01/2026-02-28", epsilon="0.05"))
+    (found,) = json.loads(done(run, "budget", "show", "--json"))["windows"]
+    assert [(each["name"], each["spent"]["epsilon"]) for each in found["charged"]] == [
+        ("2026-01", "1/10"),
+        ("2026-02", "1/20"),
+    ]
+    assert (found["most_windows"], found["all_along"]["epsilon"]) == (3, "3/20")
+    assert (found["lifetime"]["cap"]["epsilon"], found["lifetime"]["spent"]["epsilon"]) == ("3/10", "3/20")
+    shown = " ".join(done(run, "budget", "show").split())
+    words = "a person with data in at most 3 windows has lost at most ε = 3/20; one who was there all along has lost"
+    assert words in shown
+    done(run, "ledger", "verify")

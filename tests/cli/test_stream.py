@@ -302,3 +302,22 @@ def test_an_account_is_charged_for_the_whole_stream(run, folder, monkeypatch):
     assert refusal.exit_code == 1
     assert "Nothing was read and nothing was spent" in refusal.stderr
     done(run, "ledger", "verify")
+
+
+@pytest.mark.claim("S1-19")
+def test_a_stream_says_by_its_steps_which_days_it_reads(run, folder, monkeypatch):
+    monkeypatch.delenv("SFUMATO_LEDGER", raising=False)
+    who = ("--unit", "user:who")
+    done(run, "ledger", "init")
+    done(run, "account", "open", "hospital", *who, "--epsilon", 4, "--reason", "for 2026")
+    done(run, "account", "windows", "hospital", "--every", "daily", "--epsilon", 1, "--most-windows", 2)
+    done(run, "ledger", "population", "patients", *who, "--epsilon", 8, "--reason", "lifetime")
+    done(run, "ledger", "dataset", "visits", "--version", "1", "--population", "patients", "--epsilon", 4)
+    start = ("--start", "2026-01-01T00:00+01:00", "--every", "12h", "--steps", 3)
+    asked = ("stream", "total", "visits.csv", *start, "--person", "who", "--account", "hospital", "--version", "1")
+    done(run, *asked, "--epsilon", "1/2")
+    (found,) = json.loads(done(run, "budget", "show", "--json"))["windows"]
+    assert [each["name"] for each in found["charged"]] == ["2026-01-01", "2026-01-02"]
+    assert found["lifetime"]["spent"]["epsilon"] == "1/2"
+    beyond = (*asked[:3], "--start", "9999-12-30T00:00Z", "--every", "1w", "--steps", 9, *asked[9:], "--epsilon", 1)
+    assert "beyond the calendar" in run(*beyond).stderr

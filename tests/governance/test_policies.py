@@ -1,15 +1,20 @@
 """Policies: shares sum to the cap, the reserve opens by decision alone, windows refill nothing."""
 
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
 from fractions import Fraction
+from itertools import combinations
+from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import Registry, canonical, encode, parse
+from sfumato.core.documents import Json, Registry, canonical, encode, parse
 from sfumato.core.guarantees import Approximate
-from sfumato.core.units import Event, event, record, user
+from sfumato.core.units import Event, Unit, User, client, edge, event, family, node, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 from sfumato.governance.periods import Cadence
 from sfumato.governance.policies import Allotment, BaseAndReserve, Proportional, Unlock
@@ -146,18 +151,117 @@ def test_a_lifetime_cap_stops_what_windows_would_let_through() -> None:
 @pytest.mark.parametrize(
     ("words", "unit", "stretch", "every"),
     [
-        ("does not: ", user("patient_id", relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
-        ("does not: ", record(relation="add/remove"), Cadence.MONTHLY, Cadence.MONTHLY),
+        ("two windows are lost", user("patient_id", relation="replace"), None, Cadence.MONTHLY),
+        ("two windows are lost", record(relation="replace"), None, Cadence.MONTHLY),
         ("two windows are lost", event(relation="replace"), Cadence.MONTHLY, Cadence.MONTHLY),
         ("two monthly windows", event(relation="add/remove"), Cadence.WEEKLY, Cadence.MONTHLY),
         ("two daily windows", event(relation="add/remove"), Cadence.MONTHLY, Cadence.DAILY),
     ],
 )
 def test_windows_are_refused_where_they_would_hide_a_loss(
-    words: str, unit: Event, stretch: Cadence, every: Cadence
+    words: str, unit: Unit, stretch: Cadence | None, every: Cadence
 ) -> None:
     with pytest.raises(Refused, match=words):
         TimeWindows(unit=unit, stretch=stretch, every=every, cap=Budget(epsilon=1))
+
+
+PERSON = user("patient_id", relation="add/remove")
+PANEL = TimeWindows(unit=PERSON, every=Cadence.MONTHLY, cap=Budget(epsilon=1, delta=LEAST), most_windows=3)
+
+
+@pytest.mark.claim("S1-19")
+@pytest.mark.parametrize(
+    ("error", "words", "changes"),
+    [
+        (InvalidInput, "has no entries", {"stretch": Cadence.MONTHLY}),
+        (InvalidInput, "most_windows", {"most_windows": 0}),
+        (Refused, "a person can lose ε = 3", {"lifetime": Budget(epsilon=Fraction(3) - LEAST, delta=1e-3)}),
+        (Refused, "a person can lose ε = 3", {"lifetime": Budget(epsilon=3, delta=LEAST)}),
+        (Refused, "guarantee a person nothing", {"cap": Budget(epsilon=1, delta="1/3")}),
+        (NotDeclared, "above 0", {"cap": Budget.none()}),
+        (InvalidInput, "one window", {"unit": event(relation="add/remove"), "stretch": Cadence.DAILY}),
+        (NotDeclared, "needs stretch", {"unit": event(relation="add/remove"), "most_windows": None}),
+    ],
+)
+def test_windows_for_persons_are_refused_where_they_say_less_than_a_life_loses(
+    error: type[Exception], words: str, changes: dict[str, Any]
+) -> None:
+    with pytest.raises(error, match=words):
+        replace(PANEL, **changes)
+
+
+@pytest.mark.claim("S1-19")
+@pytest.mark.parametrize(
+    "unit",
+    [
+        PERSON,
+        record(relation="add/remove"),
+        family(3, "patient_id", relation="add/remove"),
+        edge(relation="add/remove"),
+        node(max_degree=9, relation="add/remove"),
+        client(relation="add/remove"),
+    ],
+    ids=lambda unit: str(unit.KIND),
+)
+def test_a_release_is_one_loss_to_a_person_however_many_windows_it_reads(unit: Unit) -> None:
+    windows = replace(PANEL, unit=unit)
+    year = windows.standing([charge("2026-01-01", "2026-12-31", "1/2", LEAST)])
+    assert year.windows == tuple((f"2026-{month:02}", Budget(epsilon="1/2", delta=LEAST)) for month in range(1, 13))
+    assert year.lifetime == year.all_along == Budget(epsilon="1/2", delta=LEAST)
+    months = windows.standing([charge(f"2026-{month:02}-01", f"2026-{month:02}-28") for month in range(1, 13)])
+    assert (months.lifetime, months.all_along) == (Budget(epsilon=3), Budget(epsilon=12))
+    roomy = replace(windows, lifetime=Budget(epsilon=9, delta=1e-3))
+    assert roomy.lifetime_cap == windows.lifetime_cap == Budget(epsilon=3, delta=3 * LEAST)  # what the windows keep
+    assert months.words.startswith("A person with data in at most 3 windows has lost at most ε = 3; one who was there")
+    alone = replace(windows, most_windows=None).standing([charge("2026-01-01", "2026-02-28")])
+    assert alone.lifetime == Budget(epsilon=1)
+    assert str(alone).endswith("windows do not give anything back.")
+    with pytest.raises(BudgetExceeded, match="the window 2026-12 has ε = 1/2"):
+        windows.admit([charge("2026-01-01", "2026-12-31", "1/2")], charge("2026-12-31", "2027-01-01", "3/4"))
+
+
+DAYS = st.integers(0, 364).map(lambda day: date(2026, 1, 1) + timedelta(days=day))
+ASKED = st.tuples(DAYS, DAYS, st.sampled_from(["1/4", "1/3", "1/2", "1"]), st.sampled_from([0, LEAST / 2, LEAST]))
+
+
+@pytest.mark.claim("S1-19")
+@settings(max_examples=60, deadline=None)
+@given(asked=st.lists(ASKED, max_size=25), most=st.integers(1, 4), every=st.sampled_from(["monthly", "quarterly"]))
+def test_nobody_in_so_many_windows_ever_loses_more_than_is_stated(
+    asked: list[tuple[date, date, str, Fraction]], most: int, every: str
+) -> None:
+    """By brute force over every set of windows that a person can have been in, for whatever was admitted."""
+    windows = replace(PANEL, most_windows=most, every=Cadence(every))
+    admitted: list[WindowCharge] = []
+    for one, other, epsilon, delta in asked:
+        new = charge(min(one, other).isoformat(), max(one, other).isoformat(), epsilon, delta)
+        with suppress(BudgetExceeded):
+            windows.admit(admitted, new)
+            admitted.append(new)
+    standing = windows.standing(admitted)
+    labels = [label for label, _ in standing.windows]
+    for presence in combinations(labels, min(most, len(labels))):
+        read = [each for each in admitted if {window.label for window in windows.windows(each)} & set(presence)]
+        lost = sum((each.cost for each in read), start=Budget.none())
+        assert standing.lifetime.covers(lost)
+        assert (windows.lifetime_cap or Budget.none()).covers(standing.lifetime)
+    assert standing.all_along == sum((each.cost for each in admitted), start=Budget.none())
+
+
+def test_declarations_from_before_are_read_and_written_as_they_were() -> None:
+    kinds = Registry((Budget, Event, User, TimeWindows))
+    assert set(cast(dict[str, Json], encode(MONTHS))) == {
+        "kind",
+        "version",
+        "unit",
+        "stretch",
+        "every",
+        "cap",
+        "lifetime",
+    }
+    assert kinds.decode(encode(MONTHS)) == MONTHS
+    assert "stretch" not in cast(dict[str, Json], encode(PANEL))
+    assert kinds.decode(encode(PANEL)) == PANEL
 
 
 @pytest.mark.parametrize(

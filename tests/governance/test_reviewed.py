@@ -15,7 +15,7 @@ from sfumato.governance.board import Action, Choice, Outcome
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import Expired, LedgerOpened, Recovered, Released, Reserved, Row
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.ledger_state import _drawn_on
+from sfumato.governance.ledger_state import drawn_on
 from sfumato.governance.periods import Cadence
 from sfumato.governance.policies import BaseAndReserve
 from sfumato.governance.time_windows import TimeWindows
@@ -63,8 +63,33 @@ def test_a_recovery_charges_windows_that_are_opened_after_it_and_ends_a_lifetime
         with pytest.raises(BudgetExceeded):
             one.reserve(Budget(epsilon="1/1000"), datasets=[VISITS], reads=days)
     with back.record.reading() as transaction:  # also where the board raises the lifetime again
-        window, _ = _drawn_on(transaction, "window hospital 2027-05", TENTH)
+        window, _ = drawn_on(transaction, "window hospital 2027-05", TENTH)
     assert window.left == Budget.none()
+    same_books(back)
+
+
+@pytest.mark.claim("S1-23")
+def test_after_a_recovery_a_person_may_have_lost_the_gap_in_windows_that_nobody_opened(home: Home) -> None:
+    person = PATIENT
+    ledger, roomy = home.create(), Budget(epsilon=100)
+    ledger.open_account("hospital", unit=person, cap=roomy, reason="decided by the tests")
+    ledger.declare_population("patients", unit=person, cap=roomy, reason="decided by the tests")
+    ledger.declare_dataset(VISITS, population="patients", cap=roomy)
+    ledger.set_windows("hospital", TimeWindows(unit=person, every=Cadence.MONTHLY, cap=ONE, most_windows=3))
+    one = ledger.account("hospital", unit=person)
+    one.reserve(TENTH, datasets=[VISITS], reads=("2026-01-01", "2026-01-31"))
+    backup = Backup(home)
+    for month in (2, 3):
+        one.reserve(TENTH, datasets=[VISITS], reads=(f"2026-0{month}-01",) * 2)
+    backup.restore()
+    back = recovered(home)
+    standing = back.window_standing("hospital")
+    assert standing.windows == (("2026-01", Budget(epsilon="3/10")),)  # the gap of 2/10 may have been this month's
+    assert standing.lifetime == standing.all_along == Budget(epsilon="3/10")
+    one = back.account("hospital", unit=person)
+    one.reserve(Budget(epsilon="8/10"), datasets=[VISITS], reads=("2026-05-01", "2026-05-31"))
+    with pytest.raises(BudgetExceeded, match="window hospital 2026-06"):
+        one.reserve(Budget(epsilon="9/10"), datasets=[VISITS], reads=("2026-06-01", "2026-06-30"))
     same_books(back)
 
 

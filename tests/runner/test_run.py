@@ -17,9 +17,11 @@ from sfumato.core.query import Dataset
 from sfumato.core.question import Question
 from sfumato.core.units import family
 from sfumato.errors import BudgetExceeded, NotDeclared, Refused, Unsupported
+from sfumato.governance.entries import Reserved
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Cadence, periods
 from sfumato.governance.plans import FigureSource
+from sfumato.governance.time_windows import TimeWindows
 from sfumato.reports.verify import verify
 from sfumato.runner import Fate, PlanFile, Runner, Standing, StepOutcome, adopt
 from sfumato.runner.record import key_of
@@ -406,3 +408,27 @@ def test_periods_that_answered_another_version_s_question_are_kept_and_not_added
     (failed,) = [outcome for outcome in outcomes if outcome.fate is Fate.FAILED]
     assert failed.words.startswith("2024-01 answered what an earlier version of the plan asked")
     assert not (clinic.out / "quarters").exists()
+
+
+@pytest.mark.claim("S1-19")
+def test_a_period_is_charged_to_the_windows_of_its_days(clinic: Clinic, ledger: Ledger) -> None:
+    windows = TimeWindows(unit=PATIENT, every=Cadence.QUARTERLY, cap=Budget(epsilon=2), most_windows=1)
+    ledger.set_windows("hospital", windows)
+    adopt(ledger, clinic.write_plan(HEAD + FIXED))
+    fill(clinic, *months(1, 2, 4))
+    assert labels(ran(clinic, ledger), Fate.RELEASED) == ["2024-01", "2024-02", "2024-04"]
+    standing = ledger.window_standing("hospital")
+    assert standing.windows == (("2024-Q1", Budget(epsilon=2)), ("2024-Q2", Budget(epsilon=1)))
+    assert (standing.lifetime, standing.all_along) == (Budget(epsilon=2), Budget(epsilon=3))
+    fill(clinic, *months(3))
+    with pytest.raises(BudgetExceeded, match="window hospital 2024-Q1"):
+        ran(clinic, ledger)
+    assert ledger.verify() == ()
+
+
+def test_without_windows_a_charge_of_a_plan_is_as_it_ever_was(clinic: Clinic, ledger: Ledger) -> None:
+    """Else a run that was cut off before there were days could not be finished under its key."""
+    adopt(ledger, clinic.write_plan(HEAD + FIXED))
+    fill(clinic, *months(1))
+    ran(clinic, ledger)
+    assert [row.entry.reads for row in ledger.rows() if isinstance(row.entry, Reserved)] == [None]

@@ -145,40 +145,58 @@ def windows(
     path: Account,
     *,
     every: Annotated[Span, typer.Option(help="How long a window is.")],
-    entry: Annotated[Span, typer.Option(help="What one protected entry is: all of a person in one such period.")],
     epsilon: Annotated[str, typer.Option(help="The cap of each window: ε.")],
+    entry: Annotated[
+        Span | None,
+        typer.Option(help="What one protected entry is, of an event unit: all of a person in one such period."),
+    ] = None,
+    most_windows: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="In how many windows one person can have data, at most.")
+    ] = None,
     lifetime_epsilon: Annotated[
-        str, typer.Option(metavar="X", help="The privacy budget of a person over a lifetime: ε.")
-    ],
+        str | None, typer.Option(metavar="X", help="The privacy budget of a person over a lifetime: ε.")
+    ] = None,
     delta: Annotated[str, typer.Option(help="The δ of each window.")] = "0",
     lifetime_delta: Annotated[str, typer.Option(metavar="X", help="The δ that goes with the lifetime.")] = "0",
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give an account a budget for each window of time, beside its own cap. Its unit must be event, under add/remove.
+    """Give an account a budget for each window of time, beside its own cap. Its unit must be under add/remove.
 
-    A new window gives nothing back to a person: the loss over a life is kept beside the windows, and has a cap.
+    A new window gives nothing back to a person: the loss over a life is kept beside the windows, and has a cap. Where a
+    person can have data in N windows at most, N times the cap of a window is that cap. Releases then say --reads.
 
     Example: $ sfumato account open register --unit event --epsilon 12 --reason "monthly figures"
 
     Example: $ sfumato account windows register --every monthly --entry monthly --epsilon 1 --lifetime-epsilon 24
+
+    Example: $ sfumato account windows panel --every quarterly --most-windows 5 --epsilon 1
     """
     from sfumato.core.budget import Budget
     from sfumato.governance.periods import Cadence
     from sfumato.governance.time_windows import TimeWindows
 
     cap = Budget.asked(epsilon=epsilon, delta=delta)
-    lifetime = Budget.asked(epsilon=lifetime_epsilon, delta=lifetime_delta)
+    if lifetime_epsilon is None and lifetime_delta != "0":
+        raise InvalidInput("--lifetime-delta goes with --lifetime-epsilon; no window was opened. Say both.")
+    lifetime = None if lifetime_epsilon is None else Budget.asked(epsilon=lifetime_epsilon, delta=lifetime_delta)
     with opened(ledger) as book:
         unit = book.balance(path).unit
-        declared = TimeWindows(unit=unit, stretch=Cadence(entry), every=Cadence(every), cap=cap, lifetime=lifetime)
+        declared = TimeWindows(
+            unit=unit,
+            stretch=None if entry is None else Cadence(entry),
+            every=Cadence(every),
+            cap=cap,
+            lifetime=lifetime,
+            most_windows=most_windows,
+        )
         book.set_windows(path, declared)
     if as_json:
-        say_json({"account": path, "every": every, "entry": entry})
+        say_json({"account": path, "every": every, "entry": entry, "most_windows": most_windows})
     else:
-        say_line(
-            f"{path}: the privacy budget is {cap} for each {every} window, and {lifetime} for a person in all of them."
-        )
+        whom = "in all of them" if most_windows is None else f"with data in at most {most_windows} of them"
+        life = declared.lifetime_cap
+        say_line(f"{path}: the privacy budget is {cap} for each {every} window, and {life} for a person {whom}.")
 
 
 def _policy(rule: str, pairs: Sequence[tuple[str, str]]) -> "Proportional | BaseAndReserve":

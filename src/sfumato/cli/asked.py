@@ -281,8 +281,12 @@ def vault_for(
     spend: SpendOptions,
     charge: ChargeOptions,
     book: "Ledger | None",
+    reads: tuple[str, str] | None = None,
 ) -> "Vault":
-    """A vault for one question: for it alone, under the ``name`` of its command, or for an account of the ledger."""
+    """A vault for one question: for it alone, under the ``name`` of its command, or for an account of the ledger.
+
+    ``reads`` are the days that the question itself says it reads, where the options do not.
+    """
     from sfumato.core.budget import Budget
     from sfumato.vault import Vault
 
@@ -295,6 +299,7 @@ def vault_for(
             account=charge.account,
             purpose=charge.purpose,
             recipient=charge.recipient,
+            reads=charge.days if reads is None else reads,
         )
     budget = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
     return Vault(unit=unit, budget=budget, name=name, population=population, key=charge.key)

@@ -273,8 +273,13 @@ def _notes(found: "Overview", signs: Signs) -> Iterable[str]:
         if held.closed:
             yield f"{held.level.name}: version {', '.join(held.closed)} is closed after its engine failed"
     for each in found.windows:
-        lost = words(each.life.balance.spent)
-        yield f"{each.account}: a person who was there all along has lost {lost}; windows do not give anything back"
+        always = f"who was there all along has lost {words(each.standing.all_along)}"
+        most = each.standing.most_windows
+        if most is None:
+            yield f"{each.account}: a person {always}; windows do not give anything back"
+        else:
+            several, lost = f"{most} window{'s' if most > 1 else ''}", words(each.standing.lifetime)
+            yield f"{each.account}: a person with data in at most {several} has lost at most {lost}; one {always}"
     if found.waiting:
         number = len(found.waiting)
         yield f"{number} request{'s wait' if number > 1 else ' waits'} for the board: sfumato budget requests"
@@ -306,6 +311,8 @@ def document(found: "Overview") -> dict[str, object]:
                 "cap": _exact(each.cap),
                 "charged": [_standing(level) for level in each.charged],
                 "lifetime": _standing(each.life) | {"name": "lifetime"},
+                "most_windows": each.standing.most_windows,
+                "all_along": _exact(each.standing.all_along),
             }
             for each in found.windows
         ],

@@ -28,6 +28,7 @@ from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
     from sfumato.core.limits import Limit
+    from sfumato.streams.sources import Clock
     from sfumato.streams.stream import TotalQuestion
 
 __all__ = ["total"]
@@ -140,7 +141,8 @@ def total(
 
     level, person, most = level_of(confidence), events.person, _most(events)
     Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
-    clock = Clock(start=_moment(steps.start, events.zone), every=_length(steps.every))
+    start = _moment(steps.start, events.zone)
+    clock = Clock(start=start, every=_length(steps.every))
     columns = Columns(time=events.times, person=person, amount=events.amount, zone=_zone(events.zone))
     if person is None and (events.limit is not None or events.separation != 1):
         raise InvalidInput(
@@ -168,6 +170,7 @@ def total(
             spend=spend,
             charge=charge,
             book=book,
+            reads=_days(clock, steps.steps, start.tzinfo),
         )
         question = vault.stream(
             name=data.stem if events.name is None else events.name,
@@ -208,6 +211,22 @@ def _foresee(question: "TotalQuestion", spend: SpendOptions, confidence: str, st
         return
     say(f"the total after step 1 within ±{margins[0]:,.1f}, after step {steps:,} within ±{margins[-1]:,.1f}")
     say(f"the widest margin is ±{max(margins):,.1f}; each with confidence {confidence}")
+
+
+def _days(clock: "Clock", steps: int, zone: tzinfo | None) -> tuple[str, str]:
+    """The first and the last day of the steps, by the zone of their start; events of other days are dropped.
+
+    >>> from datetime import UTC
+    >>> from sfumato.streams.sources import Clock
+    >>> _days(Clock(start=datetime(2026, 1, 31, tzinfo=UTC), every=timedelta(hours=12)), 4, UTC)
+    ('2026-01-31', '2026-02-01')
+    """
+    try:
+        ends = (clock.start, clock.begins(steps + 1) - timedelta(microseconds=1))
+        first, last = (end.astimezone(zone).date().isoformat() for end in ends)
+    except OverflowError:
+        raise InvalidInput(f"{steps:,} such steps end beyond the calendar. {NOTHING} Say fewer --steps.") from None
+    return first, last
 
 
 def _most(events: EventOptions) -> int:

@@ -29,11 +29,12 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A charge that counts from now on, and how the account stands with it."""
+    """A charge that counts from now on, how the account stands with it, and the days of data that it was made for."""
 
     number: int
     cost: Budget
     account: Account
+    reads: tuple[str, str] | None = None
 
 
 class AccountLedger(Protocol):

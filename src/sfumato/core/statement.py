@@ -1,10 +1,11 @@
 """The statement of a release: everything that is published about it, and everything that is signed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.documents import LEFT_OUT
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.guarantees import Guarantee
 from sfumato.core.limits import Limit
@@ -66,3 +67,5 @@ class Statement:
     """Keys that the mechanism selected (private key discovery); one for each row of the answer."""
     derived: tuple[Dataset, ...] = ()
     """Private datasets of which the steward vouches that each row depends on the rows of one unit only."""
+    reads: tuple[str, str] | None = field(default=None, metadata={LEFT_OUT: True})
+    """The first and the last day of the data, where they were declared: what windows of time were charged by."""

@@ -111,6 +111,7 @@ class Notary:
             values=answer[0],
             found=answer[1],
             derived=priced.derived,
+            reads=reservation.reads,
         )
         release = Release(
             statement=statement,

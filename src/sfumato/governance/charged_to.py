@@ -26,6 +26,7 @@ def charged_to(
     anchor: str | Path | None,
     purpose: str | None,
     recipient: str | None,
+    reads: tuple[str, str] | None = None,
 ) -> "DurableLedger":
     """The account of an open ledger, or of one that is opened here; ``reader`` reads the releases it stored."""
     from sfumato.governance import settings
@@ -45,4 +46,4 @@ def charged_to(
             ledger = Ledger.open(ledger, key=key, anchor=anchor)
     elif anchor is not None:
         raise InvalidInput("an open ledger has its anchor already; nothing was done. Leave anchor out.")
-    return ledger.account(account, unit=unit, reader=reader, purpose=purpose, recipient=recipient)
+    return ledger.account(account, unit=unit, reader=reader, purpose=purpose, recipient=recipient, reads=reads)

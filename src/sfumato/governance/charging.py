@@ -6,11 +6,13 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
+from sfumato.governance.balances import Balance
 from sfumato.governance.entries import Reserved
 from sfumato.governance.ledger_state import (
     LedgerState,
     account_line,
     dataset_line,
+    drawn_on,
     lifetime_line,
     population_line,
     window_line,
@@ -18,7 +20,7 @@ from sfumato.governance.ledger_state import (
 from sfumato.governance.terms import check_unit, levels_of
 from sfumato.governance.time_windows import WindowCharge
 
-__all__ = ["approvals_of", "check_charge", "lines_of", "standing_lines"]
+__all__ = ["approvals_of", "check_charge", "lines_of", "standing_lines", "window_balances"]
 
 
 def lines_of(
@@ -95,6 +97,18 @@ def check_charge(state: LedgerState, entry: Reserved) -> None:
         raise LedgerError("a charge rests on other approvals than those in force; it was not entered.")
 
 
+def window_balances(state: LedgerState, path: str, reads: tuple[str, str] | None) -> list[Balance]:
+    """The balances of the windows that a charge for these days counts in; none where no days are said.
+
+    Lifetimes are left out whose loss is a multiple of the charge.
+    """
+    if reads is None:
+        return []
+    lines = _windows(state, path, Budget.none(), reads)
+    whole = [line for line in lines if line.startswith("window ") or line.endswith(" × 1")]
+    return [drawn_on(state, line, Budget.none())[0] for line in whole]
+
+
 def _windows(state: LedgerState, path: str, cost: Budget, reads: tuple[str, str] | None) -> list[str]:
     """The windows that a charge counts in, and the lifetimes, for every level that has windows."""
     if reads is not None and (type(reads) is not tuple or [type(day) for day in reads] != [str, str]):
@@ -108,9 +122,11 @@ def _windows(state: LedgerState, path: str, cost: Budget, reads: tuple[str, str]
         if reads is None:
             raise NotDeclared(
                 f"{level!r} has a budget for each window of time, and this release does not say which days it "
-                "reads. Nothing was read and nothing was spent. Say reads=('2026-01-01', '2026-01-31')."
+                "reads. Nothing was read and nothing was spent. Say reads=('2026-01-01', '2026-01-31'), or on the "
+                "command line --reads 2026-01-01/2026-01-31."
             )
         charge = WindowCharge(first=reads[0], last=reads[1], cost=cost)
         found += [window_line(level, window.label) for window in windows.windows(charge)]
-        found.append(lifetime_line(level, windows.entries(charge)))
+        if windows.most_windows is None:  # else the caps of the windows bound a life, and no sum does
+            found.append(lifetime_line(level, windows.entries(charge)))
     return found

@@ -85,7 +85,10 @@ class DecisionState:
                 minutes = self.sitting()
                 self._check_signature(entry, minutes.board)
                 self._check_subject(entry.act)
-                return replace(self, minutes=minutes.after(entry.act))
+                later = replace(self, minutes=minutes.after(entry.act))
+                for proposal in self.raises(later):
+                    self._check_raise(proposal)
+                return later
             case TermsDeclared():
                 made = 0 if self.minutes is None else len(self.minutes.entries)
                 return replace(self, terms={**self.terms, entry.terms.dataset: (entry.terms, made)})
@@ -230,6 +233,8 @@ class DecisionState:
 
     def _check_subject(self, act: BoardEntry) -> None:
         """A dataset is put to the board with its terms, so that everybody votes on the same thing."""
+        if isinstance(act, Proposal) and act.action in (Action.RAISE, Action.UNLOCK):
+            self._check_raise(act)
         if not isinstance(act, Proposal) or act.action is not Action.DATASET:
             return
         for dataset in act.datasets:
@@ -238,6 +243,18 @@ class DecisionState:
                     f"no terms are declared for {dataset!r}; the proposal was not entered. Declare them first: "
                     "sfumato ledger terms"
                 )
+
+    def _check_raise(self, proposal: Proposal) -> None:
+        """Refuse to raise one window where the caps of all bound a life: that bound was stated to people."""
+        kind, _, rest = str(proposal.account).partition(" ")
+        path = rest.rpartition(" ")[0]
+        windows = self.windows.get(path) if kind == "window" else None
+        if windows is not None and windows.most_windows is not None:
+            raise Refused(
+                f"a person with data in at most {windows.most_windows} windows of {path!r} loses at most "
+                f"{windows.lifetime_cap}, since each has a cap of {windows.cap}; a raise of one would break that, and "
+                "was not entered. Open another account with windows of a higher cap."
+            )
 
     def signed(self, act: BoardEntry, key: SigningKey | None) -> str | None:
         """The signature of an act: for one ledger and no other, and a vote for the proposal as it stands."""

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
+from sfumato.core.days import check_days
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
@@ -21,7 +22,7 @@ from sfumato.core.statement import Account
 from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.charging import approvals_of, lines_of, standing_lines
+from sfumato.governance.charging import approvals_of, lines_of, standing_lines, window_balances
 from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.ledger_state import (
     Charge,
@@ -53,6 +54,12 @@ class DurableLedger:
     reader: Callable[[str], Release] | None = None
     purpose: str | None = None
     recipient: str | None = None
+    reads: tuple[str, str] | None = None
+    """The first and the last day of the data, of charges that do not say it themselves."""
+
+    def __post_init__(self) -> None:
+        if self.reads is not None:
+            check_days(self.reads)
 
     @property
     def budget(self) -> Budget:
@@ -79,6 +86,7 @@ class DurableLedger:
         with self.ledger.record.reading() as transaction:
             lines = standing_lines(transaction, self.path, unit=self.unit, datasets=datasets)
             found = [transaction.balance(line) for line in lines]
+            found += window_balances(transaction, self.path, self.reads)
         rooms = [balance.left for balance in found if balance is not None]
         return Budget(epsilon=min(room.epsilon for room in rooms), delta=min(room.delta for room in rooms))
 
@@ -143,13 +151,17 @@ class DurableLedger:
         ``datasets`` are all private ones that will be read. ``event`` says what filters of ρ or Rényi loss count. The
         same ``idempotency`` key gives the same reservation again. A ``queued`` charge must be :meth:`start`-ed before
         a row is read; after ``lasts`` a charge is stale (:meth:`Ledger.expire`). ``reads`` are the first and the last
-        day of the data, which an account with windows of time needs. ``question`` is the canonical question: under one
-        key no other can be asked.
+        day of the data, which an account with windows of time needs, where they are not those of this account view.
+        ``question`` is the canonical question: under one key no other can be asked.
         """
         if not datasets:
             raise NotDeclared("a charge names the datasets that will be read; nothing was read and nothing was spent.")
         if idempotency is not None:
             check_name(idempotency, "an idempotency key")
+        if reads is None:
+            reads = self.reads
+        else:
+            check_days(reads)
         asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
         with self.ledger.record.writing() as writing:
             transaction, at = writing.transaction, writing.time()
@@ -182,7 +194,7 @@ class DurableLedger:
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
                 account = charged.account(self.path, self.ledger.identifier)
                 number = writing.append(replace(entry, account=account)).head.number
-        return Reservation(number=number, cost=cost, account=account)
+        return Reservation(number=number, cost=cost, account=account, reads=reads)
 
     def start(self, reservation: Reservation) -> None:
         """Say, durably, that rows are read from now on for a queued charge."""
@@ -222,7 +234,7 @@ class DurableLedger:
         named = entry.question if isinstance(entry, Reserved) and entry.account.name == self.path else None
         if not isinstance(entry, Reserved) or named != question_key(question):
             raise Refused(f"charge {number} of this ledger was made for something else; nothing was read or spent.")
-        return Reservation(number=number, cost=entry.cost, account=entry.account)
+        return Reservation(number=number, cost=entry.cost, account=entry.account, reads=entry.reads)
 
     def advance(self, reservation: Reservation, place: int, holder: str, *, datasets: Sequence[Dataset] = ()) -> None:
         """Take the next place in the count of an open charge, for a state of a stream that goes on.

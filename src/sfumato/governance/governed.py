@@ -34,10 +34,11 @@ from sfumato.governance.entries import (
     TermsDeclared,
     WindowsDeclared,
 )
-from sfumato.governance.ledger_state import account_line, asked_for, dataset_line, lifetime_line, touched, window_line
+from sfumato.governance.ledger_state import account_line, asked_for, dataset_line, touched
 from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.terms import after, check_cap, levels_of, people
 from sfumato.governance.time_windows import TimeWindows, WindowStanding
+from sfumato.governance.window_standing import standing_of
 
 if TYPE_CHECKING:
     from sfumato.governance.balances import Balance
@@ -208,14 +209,15 @@ class Governed(ABC):
         self._enter(make)
 
     def set_windows(self, path: str, windows: TimeWindows) -> None:
-        """Give an account a budget for each window of time, beside its own cap; its unit must lie in one window.
+        """Give an account a budget for each window of time, beside its own cap, which bounds all windows together.
 
-        The loss of a whole life is kept beside the windows and needs a cap too.
+        The loss of a whole life is kept beside the windows and needs a cap too; where ``most_windows`` is declared it
+        is bounded by the caps of the windows.
         """
-        if windows.lifetime is None:
+        if windows.lifetime_cap is None:
             raise NotDeclared(
                 "windows do not give anything back to a person, so a lifetime cap is needed; no window was opened. "
-                "Declare lifetime=…"
+                "Declare lifetime=…, or most_windows=…, in how many windows a person can have data."
             )
 
         def make(transaction: "Transaction", at: str) -> list[Entry]:
@@ -234,15 +236,11 @@ class Governed(ABC):
         self._enter(make)
 
     def window_standing(self, path: str) -> WindowStanding:
-        """What each window of an account has lost, and a person who was there all along."""
-        if path not in self.decision_state().windows:
+        """What each window of an account has lost, and a person over a lifetime."""
+        decisions = self.decision_state()
+        if path not in decisions.windows:
             raise NotDeclared(f"the account {path!r} has no windows; nothing was done.")
-        life = lifetime_line(path)
-        found = self.balances()
-        labels = [(one, one.name.rpartition(" ")[2]) for one in found]
-        lost = [(label, one.spent) for one, label in labels if one.name == window_line(path, label)]
-        whole = next(one.spent for one in found if one.name == life)
-        return WindowStanding(windows=tuple(sorted(lost)), lifetime=whole)
+        return standing_of(path, decisions, self.balances())
 
     def adopt_plan(self, account: str, schedule: "Schedule") -> int:
         """Record a plan for an account; a board must have approved this very plan for it. The entry's number."""

@@ -282,14 +282,16 @@ class Ledger(Governed):
         reader: Callable[[str], Release] | None = None,
         purpose: str | None = None,
         recipient: str | None = None,
+        reads: tuple[str, str] | None = None,
     ) -> "DurableLedger":
         """One account, as a vault charges it. ``reader`` turns the text of a stored certificate into a release.
 
         ``purpose`` and ``recipient`` are what its releases are for and who gets them; datasets with terms ask for them.
+        ``reads`` are the first and the last day of the data, of charges that do not say them themselves.
         """
         with self.record.reading() as transaction:
             check_unit(account_in(transaction, path), unit)
-        return DurableLedger(self, path, unit, reader, purpose, recipient)
+        return DurableLedger(self, path, unit, reader, purpose, recipient, reads)
 
     def balance(self, path: str) -> Balance:
         """How an account stands."""

@@ -56,6 +56,7 @@ __all__ = [
     "asked_for",
     "dataset_line",
     "decided_on",
+    "drawn_on",
     "end_of",
     "lifetime_line",
     "losses_of",
@@ -290,7 +291,7 @@ def admit(state: LedgerState, entry: Reserved) -> None:
     """
     losses = losses_of(state, entry)
     for line in entry.lines:
-        balance, draw = _drawn_on(state, line, entry.cost)
+        balance, draw = drawn_on(state, line, entry.cost)
         balance.admit(draw, losses.get(line))
         if _short(balance, draw, losses.get(line)):
             continue
@@ -421,7 +422,7 @@ def losses_of(state: LedgerState, entry: Reserved) -> dict[str, Fraction]:
 
     The first version of the entry stated one ρ, for all lines that a zCDP filter keeps.
     """
-    filtered = [line for line in entry.lines if _drawn_on(state, line, entry.cost)[0].filter_cap is not None]
+    filtered = [line for line in entry.lines if drawn_on(state, line, entry.cost)[0].filter_cap is not None]
     losses = dict(entry.losses) if entry.rho is None else dict.fromkeys(filtered, entry.rho)
     if any(line not in filtered or loss < 0 for line, loss in losses.items()) or len(entry.losses) > len(losses):
         raise LedgerError("a charge states a loss that no filter counts; nothing was changed.")
@@ -439,8 +440,8 @@ def _govern(state: LedgerState, number: int, entry: Entry) -> None:
             balance = asked_for(state, str(proposal.account)).raised(proposal.amount)
             # What was lost is not known in the terms of a filter: it stays used up, also of a higher cap.
             state.put_balance(balance if after.lost is None else balance.used_up(Budget.none()))
-    if isinstance(entry, WindowsDeclared) and entry.windows.lifetime is not None:
-        name, cap = lifetime_line(entry.path), entry.windows.lifetime
+    if isinstance(entry, WindowsDeclared) and entry.windows.summed_lifetime is not None:
+        name, cap = lifetime_line(entry.path), entry.windows.summed_lifetime
         state.put_balance(_begun(state, Balance(name=name, unit=entry.windows.unit, cap=cap)))
     state.put_decision_state(after)
 
@@ -567,11 +568,11 @@ def _move(
     state: LedgerState, lines: Sequence[str], cost: Budget, losses: Mapping[str, Fraction], *, times: int
 ) -> None:
     for line in lines:
-        balance, draw = _drawn_on(state, line, cost)
+        balance, draw = drawn_on(state, line, cost)
         state.put_balance(balance.moved(draw, losses.get(line), times=times, charges=times))
 
 
-def _drawn_on(state: LedgerState, line: str, cost: Budget) -> tuple[Balance, Budget]:
+def drawn_on(state: LedgerState, line: str, cost: Budget) -> tuple[Balance, Budget]:
     """The balance that a line of a charge draws on, and what it draws: a life loses what all entries read lose."""
     if not line.startswith(("lifetime ", "window ")):
         return _known(state, line), cost

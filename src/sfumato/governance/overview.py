@@ -17,16 +17,17 @@ from sfumato.governance.ledger_state import (
     dataset_line,
     lifetime_line,
     population_line,
-    window_line,
 )
 from sfumato.governance.terms import written
-from sfumato.governance.time_windows import grouped
+from sfumato.governance.time_windows import WindowStanding, grouped
+from sfumato.governance.window_standing import is_window_of, standing_of
 
 if TYPE_CHECKING:
+    from sfumato.governance.decision_state import DecisionState
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.minutes import Minutes
 
-__all__ = ["Held", "Level", "Overview", "Windows", "minutes_now", "overview"]
+__all__ = ["Held", "Level", "Overview", "Windows", "lifetimes", "minutes_now", "overview"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +55,17 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """The windows of an account that were charged, the budget of each, and the loss over a whole life."""
+    """The windows of an account that were charged, the budget of each, and the loss over a whole life.
+
+    ``standing`` says whose life it is: one who was there all along, or with data in at most so many windows.
+    """
 
     account: str
     every: str
     cap: Budget
     charged: tuple[Level, ...]
     life: Level
+    standing: WindowStanding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +110,7 @@ def overview(ledger: "Ledger") -> Overview:
                 vetoed_by=() if minutes is None else tuple(veto.community for veto in minutes.vetoes(level.name)),
             )
         )
-    windows = [
-        Windows(
-            account=path,
-            every=declared.every.value,
-            cap=declared.cap,
-            charged=of(window_line(path, "")),
-            life=levels[lifetime_line(path)],
-        )
-        for path, declared in sorted(decisions.windows.items())
-    ]
+    windows = [_windows(path, decisions, levels) for path in sorted(decisions.windows)]
     return Overview(
         ledger=ledger.identifier,
         entries=end.number,
@@ -127,6 +123,11 @@ def overview(ledger: "Ledger") -> Overview:
         waiting=() if minutes is None else tuple(proposal.number for proposal in minutes.open),
         board=minutes is not None,
     )
+
+
+def lifetimes(ledger: "Ledger") -> tuple[Balance, ...]:
+    """The lifetimes that no balance of the ledger keeps: those that the caps of an account's windows bound."""
+    return tuple(each.life.balance for each in overview(ledger).windows if each.standing.most_windows is not None)
 
 
 def minutes_now(ledger: "Ledger") -> "Minutes":
@@ -148,6 +149,41 @@ def _open(charges: Iterable[Charge]) -> dict[str, tuple[Fraction, Fraction, Frac
             epsilon, delta, loss = held.get(name, (Fraction(0), Fraction(0), Fraction(0)))
             held[name] = (epsilon + cost.epsilon, delta + cost.delta, loss + losses.get(line, 0))
     return held
+
+
+def _windows(path: str, decisions: "DecisionState", levels: Mapping[str, Level]) -> Windows:
+    """How the windows of an account stand; a life that no balance keeps is read off theirs."""
+    declared = decisions.windows[path]
+    charged = tuple(level for name, level in sorted(levels.items()) if is_window_of(path, name))
+    standing = standing_of(path, decisions, [level.balance for level in levels.values()])
+    life = levels.get(lifetime_line(path))
+    if life is None:
+        lost, cap = standing.lifetime, declared.lifetime_cap or Budget.none()
+        balance = Balance(
+            name=lifetime_line(path),
+            unit=declared.unit,
+            cap=cap,
+            epsilon_spent=lost.epsilon,
+            delta_spent=lost.delta,
+            charges=levels[account_line(path)].balance.charges,
+        )
+        most = declared.most_windows
+        held = [sorted(parts, reverse=True)[:most] for parts in zip(*(_open_of(one) for one in charged), strict=True)]
+        epsilon, delta = (sum(parts, start=Fraction(0)) for parts in held) if held else (Fraction(0), Fraction(0))
+        life = Level(
+            name=path,
+            balance=balance,
+            open_epsilon=min(epsilon, lost.epsilon),
+            open_delta=min(delta, lost.delta),
+            open_loss=Fraction(0),
+        )
+    return Windows(
+        account=path, every=declared.every.value, cap=declared.cap, charged=charged, life=life, standing=standing
+    )
+
+
+def _open_of(level: Level) -> tuple[Fraction, Fraction]:
+    return level.open_epsilon, level.open_delta
 
 
 def _level(line: str, balance: Balance, held: Mapping[str, tuple[Fraction, Fraction, Fraction]]) -> Level:

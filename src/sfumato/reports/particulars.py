@@ -46,6 +46,8 @@ def particulars(release: Release, language: str) -> Iterator[tuple[str, str]]:
     if said.derived:
         names = _all([dataset.name for dataset in said.derived], language)
         yield "derived", say("fact.derived_rows", names=names)
+    if said.reads is not None:
+        yield "reads", say("fact.reads_days", first=said.reads[0], last=said.reads[1])
     held = [*ranges(described(said), language)]
     if held:
         texts = [say("fact.range_of", value=value, low=low, high=high) for value, low, high in held]

@@ -14,6 +14,7 @@ from sfumato.accounting.basic import cost, guarantee_of
 from sfumato.accounting.filter_cost import filter_cost, reading
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import KIND, VERSION, Certificate, seals, signed_text
+from sfumato.core.days import check_days
 from sfumato.core.documents import Json, canonical, encode, parse
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.finding import Finding
@@ -195,6 +196,11 @@ def _derivation(said: Statement) -> Iterator[Finding]:
     private = {said.dataset, *_joined(getattr(said.query, "joins", ()))}
     if len(set(said.derived)) != len(said.derived) or not private.issuperset(said.derived):
         yield Finding(field="statement.derived", problem="must name private datasets of the query, each once")
+    try:
+        if said.reads is not None:
+            check_days(said.reads)
+    except InvalidInput:
+        yield Finding(field="statement.reads", problem="must be a first and a last day, such as 2026-01-31")
 
 
 def _joined(steps: Sequence[object]) -> Iterator[Dataset]:

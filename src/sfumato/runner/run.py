@@ -19,7 +19,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import Charge
 from sfumato.governance.periods import Period, periods
 from sfumato.governance.plans import FigureSource, Schedule
-from sfumato.governance.terms import written
+from sfumato.governance.terms import levels_of, written
 from sfumato.runner.adoption import check_carried_out
 from sfumato.runner.asked import is_asked
 from sfumato.runner.delivery import Folder
@@ -233,6 +233,7 @@ class Runner:
             account=self.file.account,
             purpose=self.file.purpose,
             recipient=self.file.recipient,
+            reads=self._reads(period),
             population=entry.asked.schema.population,
         )
         try:
@@ -253,6 +254,16 @@ class Runner:
         files = folder.keep_release(name, period, release)
         fate = Fate.KEPT if release.repeated else Fate.RELEASED
         return StepOutcome(step=step, fate=fate, cost=release.charged, files=files)
+
+    def _reads(self, period: Period) -> tuple[str, str] | None:
+        """The days of a period, where the account is charged by windows; elsewhere charges stay as they ever were.
+
+        A charge that was cut off is finished under the same words, so that they must not change on the way.
+        """
+        windows = self.record.ledger.decision_state().windows
+        if not any(level in windows for level in levels_of(self.file.account)):
+            return None
+        return period.first.isoformat(), period.last.isoformat()
 
     def _kept(self, step: Step, folder: Folder, answers: "_Answers") -> StepOutcome | None:
         """Write the files of a release that was made before, where they are lost."""

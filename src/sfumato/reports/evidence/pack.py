@@ -8,6 +8,8 @@ from sfumato.core.documents import Json
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.governance.balances import Balance
+from sfumato.governance.ledger_state import lifetime_line
+from sfumato.governance.overview import lifetimes
 from sfumato.governance.provenance import ChargeFate, Provenance, Trail
 from sfumato.governance.verify import LedgerFinding
 from sfumato.reports.evidence import metadata, principles, risks, shape
@@ -94,7 +96,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
     declared = Declared() if declared is None else declared
     findings, trail = ledger.verify(), Trail.of(ledger)
     charges = scope.of(trail)
-    touched = _touched(charges, ledger.balances())
+    touched = _touched(charges, [*ledger.balances(), *lifetimes(ledger)])
     key = ledger.key.public_text
     answers = {charge.number: answer_of(charge) for charge in charges}
     sound = [
@@ -159,6 +161,8 @@ def _touched(charges: Sequence[Provenance], balances: Sequence[Balance]) -> list
     """The balances that any of these charges counts against."""
     names = {line.name for charge in charges for line in charge.lines}
     lives = {name.rpartition(" × ")[0] for name in names if name.startswith("lifetime ")}  # charged several times over
+    accounts = {name.removeprefix("window ").rpartition(" ")[0] for name in names if name.startswith("window ")}
+    lives |= {lifetime_line(path) for path in accounts}
     return [balance for balance in balances if balance.name in names | lives]
 
 
