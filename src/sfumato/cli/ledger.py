@@ -11,6 +11,7 @@ import typer
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
+from sfumato.cli.reading import Published, Trusted, published_head, reading
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def verify(
         typer.Option(metavar="FILE", help="Verify this export instead; needs neither the database nor its key."),
     ] = None,
     key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="With --export: the public key that you trust, or its file.")
+        str | None, typer.Option(metavar="KEY", help="The public key that you trust, or its file; never a private one.")
     ] = None,
     ledger: Where = None,
     as_json: AsJson = False,
@@ -127,20 +128,22 @@ def verify(
     Goes through the whole record, also of a ledger that is refused. It checks the record, the balances and the heads;
     the stored answers themselves are verified by sfumato evidence. Whoever can rewrite the record and the anchor and
     holds the key is found by a published head alone. An auditor does the same with an export and published heads.
+    No private key is needed. Who cannot read the anchor gives published heads instead.
 
     Example: $ sfumato ledger verify
     """
     from sfumato.governance import settings
+    from sfumato.governance.seen_head import SeenHead
 
-    heads = [_head(file) for file in head or ()]
+    heads = [published_head(file) for file in head or ()]
     if export is not None:
         _verify_export(export, heads, key, as_json=as_json)
         return
-    if key is not None:
-        raise InvalidInput("--key goes with --export: a ledger has its own key. Nothing was verified.")
-    with closing(settings.unchecked(ledger)) as book:
+    newest = max(heads, key=lambda one: one.head.number, default=None)
+    with closing(settings.reading(ledger, key=key, head=newest, checked=False)) as book:
         found = book.verify(*heads)
         end = None if found else book.head().head
+        apart = isinstance(book.record.anchor, SeenHead)
     if as_json:
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
         say_json({"holds": not found, "heads": len(heads), "findings": findings})
@@ -148,15 +151,21 @@ def verify(
         say("\n".join(one_line(str(each)) for each in found))
         say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
     else:
-        compared = f" and {_counted(len(heads), 'published head')} agree" if heads else " agrees"
+        published = _counted(len(heads), "published head")
+        compared = f" and {published} agree" if heads else " agrees"
+        said = f"The anchor{compared}." if not apart else f"{published} {'agrees' if len(heads) == 1 else 'agree'}."
+        if apart:
+            said += " The anchor was not asked: you cannot read it" + (
+                "." if heads else ", so that an old copy would not be noticed. Give a published head: --head FILE"
+            )
         say(f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}: each is in its place and unchanged.")
-        say(f"All balances follow from them. The anchor{compared}.")
+        say(f"All balances follow from them. {said}")
     if found:
         raise typer.Exit(Exit.FOUND_WRONG)
 
 
 @ledger.command("head")
-def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
+def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Print the signed head of the record, to be published: later it holds the record to what it is today.
 
     It states the number of entries, the sums of all charges and digests of the record, of its decisions and of its
@@ -164,7 +173,7 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
 
     Example: $ sfumato ledger head -o head.json
     """
-    with opened(ledger) as book:
+    with reading(ledger, key, None) as book:
         signed = book.head()
     text = signed.text + "\n"
     if out is not None:
@@ -190,7 +199,14 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
 
 
 @ledger.command()
-def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
+def export(
+    *,
+    out: Out = None,
+    key: Trusted = None,
+    head: Published = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
     """Write the whole record as lines of JSON: each entry with its number, digests and signature.
 
     The record holds declarations, decisions, charges and certificates; no row of anybody's data. With --json the lines
@@ -198,7 +214,7 @@ def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) ->
 
     Example: $ sfumato ledger export -o record.jsonl
     """
-    with opened(ledger) as book:
+    with reading(ledger, key, head) as book:
         if out is not None:
             number = _write(out, (_line(row) + "\n" for row in book.rows()))
             said = {"written": str(out), "entries": number}
@@ -435,15 +451,6 @@ def _exported(line: str, file: Path, number: int) -> "Row":
         raise InvalidInput(
             f"{file}: line {number} is not an entry of a ledger; nothing was verified. Get one: sfumato ledger export"
         ) from None
-
-
-def _head(file: Path) -> "SignedHead":
-    from sfumato.governance.anchor import SignedHead
-
-    try:
-        return SignedHead.read(file.read_text("utf-8").strip())
-    except (SfumatoError, UnicodeDecodeError):
-        raise InvalidInput(f"{file} is not a signed head; nothing was verified. Get one: sfumato ledger head") from None
 
 
 def _document(row: "Row") -> dict[str, object]:

@@ -13,7 +13,7 @@ from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
-from sfumato.core.signature import SigningKey
+from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, SignedHead
@@ -43,6 +43,7 @@ from sfumato.governance.ledger_state import (
     end_of,
     population_line,
 )
+from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
@@ -116,6 +117,44 @@ class Ledger(Governed):
         return ledger
 
     @classmethod
+    def read(
+        cls,
+        url: str | Path,
+        *,
+        key: str | Path,
+        anchor: str | Path | None = None,
+        head: SignedHead | None = None,
+        clock: Callable[[], datetime] = system_clock,
+        checked: bool = True,
+    ) -> "Ledger":
+        """Open a ledger for reading, with a public key alone (its 64 digits, or its file); nothing can be written.
+
+        Guarantee: what is shown was signed by the owner of ``key``, and is not older than the ``anchor``, or than the
+        published ``head``, and never goes back while this ledger is open. Assumes: of a ledger that is opened without
+        both, an old copy would not be noticed (:attr:`held_to_nothing`). One that is not ``checked`` is compared with
+        nothing at first: only to verify a ledger that might be refused.
+        """
+        trusted = read_public_key(key)
+        place = SeenHead(head) if anchor is None else FileAnchor(anchor)
+        store = _existing(url, reads=True)
+        with _closed_on_error(store):
+            if not store.current():
+                raise LedgerError(
+                    f"the tables of {store.name} are those of an older or newer sfumato, and a reader does not change "
+                    "them. Nothing was read. Have the owner of the ledger open it once with this version."
+                )
+            with store.reading() as transaction:
+                identifier = _identifier(transaction, trusted, store)
+            record = SignedRecord(store, place, None, identifier, clock, trusted)
+            if checked:
+                with record.reading() as transaction:
+                    end = transaction.end()
+                    transaction.entry_at(end.number, end.digest)  # an end that is gone is noticed at once
+                    if head is not None and anchor is not None:
+                        record.proven(transaction, head)
+        return cls(record)
+
+    @classmethod
     def recover(
         cls,
         url: str | Path,
@@ -145,7 +184,8 @@ class Ledger(Governed):
         with _closed_on_error(store):
             last = place.readable()
             with store.rewriting() as (transaction, older):
-                record = SignedRecord(store, place, signing, _identifier(transaction, signing, store), clock)
+                public = signing.public_text
+                record = SignedRecord(store, place, signing, _identifier(transaction, public, store), clock)
                 if older is not None and last is not None and last.head.state:
                     raise Refused(
                         f"{store.name} is a backup from before rows were signed, and its anchor is from after that: "
@@ -178,8 +218,18 @@ class Ledger(Governed):
 
     @property
     def key(self) -> SigningKey:
-        """The key that signs heads, and the certificates of vaults that are given no other."""
-        return self.record.key
+        """The key that signs heads, and the certificates of vaults that are given no other; a reader has none."""
+        return self.record.signing
+
+    @property
+    def public_key(self) -> str:
+        """The public key by which the heads of this ledger are believed."""
+        return self.record.public_key
+
+    @property
+    def held_to_nothing(self) -> bool:
+        """Whether an old copy of the database would not be noticed: neither an anchor nor a head was given."""
+        return isinstance(self.record.anchor, SeenHead) and not self.record.anchor.given
 
     def open_account(
         self,
@@ -361,8 +411,8 @@ class Ledger(Governed):
         anchored = self.record.anchor.readable()
         with self.record.store.reading() as transaction:  # whatever it holds
             known = heads if anchored is None else (*heads, anchored)
-            found = tuple(check(transaction, heads=known, key=self.record.key.public_text))
-        if anchored is None:
+            found = tuple(check(transaction, heads=known, key=self.record.public_key))
+        if anchored is None and not isinstance(self.record.anchor, SeenHead):
             found = (
                 *found,
                 LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
@@ -393,7 +443,7 @@ class Ledger(Governed):
             if not store.current():
                 _brought_up_to_date(store, place, signing, clock)
             with store.reading() as transaction:
-                identifier = _identifier(transaction, signing, store)
+                identifier = _identifier(transaction, signing.public_text, store)
         return cls(SignedRecord(store, place, signing, identifier, clock))
 
     def decision_state(self) -> DecisionState:
@@ -426,21 +476,21 @@ def _key(key: SigningKey | str | Path) -> SigningKey:
     return key if isinstance(key, SigningKey) else SigningKey.load(key)
 
 
-def _existing(url: str | Path) -> Store:
-    store = Store(url)
+def _existing(url: str | Path, *, reads: bool = False) -> Store:
+    store = Store(url, reads=reads)
     with _closed_on_error(store):
         if not store.exists():
             raise LedgerError(f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init")
     return store
 
 
-def _identifier(transaction: Transaction, key: SigningKey, store: Store) -> str:
+def _identifier(transaction: Transaction, key: str, store: Store) -> str:
     """What the record calls itself; the anchor has to say the same."""
     first = transaction.row(1)
     opened = None if first is None else first.entry
     if not isinstance(opened, LedgerOpened):
         raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
-    if opened.key != key.public_text:
+    if opened.key != key:
         raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
     return opened.identifier
 
@@ -450,9 +500,9 @@ def _brought_up_to_date(store: Store, place: FileAnchor, key: SigningKey, clock:
     with store.rewriting() as (transaction, older):
         if older is None:
             return  # somebody else was faster
-        record = SignedRecord(store, place, key, _identifier(transaction, key, store), clock)
+        record = SignedRecord(store, place, key, _identifier(transaction, key.public_text, store), clock)
         last = record.anchored()
-        if last.head.state:
+        if last is None or last.head.state:
             raise LedgerError(
                 f"the tables of {store.name} are older than its anchor {place.path}: the database was restored from a "
                 "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."

@@ -14,9 +14,10 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared
 
 if TYPE_CHECKING:
+    from sfumato.governance.anchor import SignedHead
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["NAME", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "unchecked"]
+__all__ = ["NAME", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "reading"]
 
 NAME = "ledger.toml"
 VARIABLE = "SFUMATO_LEDGER"
@@ -130,12 +131,44 @@ def opened(given: str | Path | None = None) -> "Ledger":
     return Ledger.open(settings.url, key=_key(settings), anchor=settings.anchor)
 
 
-def unchecked(given: str | Path | None = None) -> "Ledger":
-    """The same without looking at the anchor: only to verify a ledger that might be refused."""
+def reading(
+    given: str | Path | None = None,
+    *,
+    key: str | Path | None = None,
+    head: "SignedHead | None" = None,
+    checked: bool = True,
+) -> "Ledger":
+    """The ledger that is meant, for reading: with the public ``key``, or the public half beside the one it names.
+
+    It is held to its anchor where one may read that, and to ``head``. Where one may not, and where somebody who brought
+    a ``key`` has no anchor at all, it is held to ``head`` alone, or to nothing (``Ledger.held_to_nothing``).
+    """
     from sfumato.governance.ledger import Ledger
 
     settings = found(given)
-    return Ledger.unchecked(settings.url, key=_key(settings), anchor=settings.anchor)
+    trusted = _public(settings) if key is None else key
+    seen = key is None or settings.anchor.exists()
+    anchor = settings.anchor if seen and _readable(settings.anchor) else None
+    return Ledger.read(settings.url, key=trusted, anchor=anchor, head=head, checked=checked)
+
+
+def _readable(anchor: Path) -> bool:
+    """Whether one may read the anchor; a missing one is left to whoever opens it, who says so."""
+    try:
+        with anchor.open("rb"):
+            return True
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+
+
+def _public(settings: Settings) -> str | Path:
+    """The public half of the ledger's key, without the private one where it lies beside it."""
+    beside = Path(f"{settings.key}.pub")
+    if beside.is_file():
+        return beside
+    return SigningKey.load(_key(settings)).public_text
 
 
 def made(

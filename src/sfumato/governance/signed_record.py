@@ -18,6 +18,7 @@ from sfumato.governance.balances import Balance
 from sfumato.governance.entries import Entry, Row
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, Totals, account_line, apply, end_of
+from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.store import Store
 from sfumato.governance.terms import levels_of, written
 from sfumato.governance.transaction import Transaction
@@ -68,10 +69,27 @@ class SignedRecord:
     """
 
     store: Store
-    anchor: FileAnchor
-    key: SigningKey
+    anchor: FileAnchor | SeenHead
+    key: SigningKey | None
     identifier: str
     clock: Callable[[], datetime] = system_clock
+    trusted: str = ""
+    """The public key by which heads are believed; that of ``key`` where nothing else is said."""
+
+    @property
+    def public_key(self) -> str:
+        """The public key by which heads are believed."""
+        return self.trusted or self.signing.public_text
+
+    @property
+    def signing(self) -> SigningKey:
+        """The key that signs heads; a record that was opened for reading has none, and is not written to."""
+        if self.key is None:
+            raise Refused(
+                "this ledger was opened for reading, with a public key alone: nothing can be charged, declared or "
+                "decided like this. Nothing was changed. Open it with its private key: Ledger.open(…, key=…, anchor=…)"
+            )
+        return self.key
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -83,6 +101,7 @@ class SignedRecord:
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Writing]:
         """A transaction that appends; its head is anchored after it, and with ``durable`` waited for."""
+        _ = self.signing
         with self.store.writing() as transaction, self._proving(transaction, self.anchored()):
             writing = Writing(self, transaction)
             yield writing
@@ -90,7 +109,7 @@ class SignedRecord:
             self.advance(writing.head, durable=durable)
 
     @contextmanager
-    def _proving(self, transaction: Transaction, last: SignedHead) -> Iterator[None]:
+    def _proving(self, transaction: Transaction, last: SignedHead | None) -> Iterator[None]:
         head = self.proven(transaction, last)
         transaction.believe(head.ledger, head.state)
         try:
@@ -104,10 +123,12 @@ class SignedRecord:
 
     def signed(self, totals: Totals) -> SignedHead:
         """A head, signed."""
-        return SignedHead.sign(self._head(totals), self.key)
+        return SignedHead.sign(self._head(totals), self.signing)
 
     def head(self, transaction: Transaction) -> SignedHead:
         """The signed head of the record as it is now."""
+        if self.key is None:
+            return self._signed_end(transaction)
         return self.signed(transaction.end())
 
     def _head(self, totals: Totals) -> Head:
@@ -147,15 +168,17 @@ class SignedRecord:
             )
         return written(max(now, last))
 
-    def anchored(self) -> SignedHead:
-        """The head that was anchored last, signed for this ledger."""
+    def anchored(self) -> SignedHead | None:
+        """The head that was anchored last, signed for this ledger; None for a reader who knows of none."""
         last = self.anchor.last()
+        if last is None and isinstance(self.anchor, SeenHead):
+            return None
         if last is None:
             raise LedgerError(
                 f"the anchor {self.anchor.path} is missing, and without it an old backup could pass for the ledger. "
                 "Nothing was read and nothing was spent. Bring the anchor back, or have the board recover the ledger."
             )
-        if not last.holds(self.key.public_text) or last.head.ledger != self.identifier:
+        if not last.holds(self.public_key) or last.head.ledger != self.identifier:
             raise LedgerError(
                 f"the anchor {self.anchor.path} is not signed for this ledger; nothing was read and nothing was "
                 "spent. Open the ledger with its own anchor."
@@ -164,6 +187,9 @@ class SignedRecord:
 
     def advance(self, head: SignedHead, *, durable: bool) -> None:
         """Anchor a head of one's own; where a later one is anchored already, that one must have come after it here."""
+        if isinstance(self.anchor, SeenHead):
+            self.anchor.saw(head)
+            return
         newest = self.anchor.advance(head, durable=durable)
         if newest.head.number == head.head.number:
             return
@@ -180,13 +206,17 @@ class SignedRecord:
                 "compare them: sfumato ledger verify"
             )
 
-    def proven(self, transaction: Transaction, last: SignedHead) -> Head:
+    def proven(self, transaction: Transaction, last: SignedHead | None) -> Head:
         """The head of the database: the one that was anchored, or a later one by signed rows that lead to it.
 
-        A record that does not hold what was anchored is refused, and so is a head that nobody signed.
+        A record that does not hold what was anchored is refused, and so is a head that nobody signed. A reader who
+        knows of no head is shown what the head in the last row signs.
         """
         totals = transaction.end()
         head = self._head(totals)
+        if last is None:
+            self.advance(self._signed_end(transaction), durable=False)
+            return head
         if head == last.head:
             return head
         place = last.head
@@ -204,33 +234,42 @@ class SignedRecord:
                 if at is None or at.digest != last.head.digest:
                     raise self._rewritten(last.head.number)
                 raise LedgerError(f"entry {row.number} of the record was edited or moved; nothing was done.")
-            place = self._signed_head(row)
+            place = self._signed_head(row).head
         if place != head:
             raise LedgerError(f"the head in the stored state is not the signed end of the record. {VERIFY}")
+        if isinstance(self.anchor, SeenHead):
+            self.anchor.saw(self._signed_end(transaction))
         return head
+
+    def _signed_end(self, transaction: Transaction) -> SignedHead:
+        """The signed head that the last row carries, which must be that of the stored state."""
+        totals = transaction.end()
+        row = transaction.row(totals.number)
+        if row is None or row.digest != row.expected:
+            raise LedgerError(f"the end of the record was edited or removed. {VERIFY}")
+        signed = self._signed_head(row)
+        if signed.head != self._head(totals):
+            raise LedgerError(f"the head in the stored state is not the signed end of the record. {VERIFY}")
+        return signed
 
     def _rewritten(self, number: int) -> LedgerError:
         return LedgerError(
             f"entry {number} of the record is not the one that was anchored: the record was rewritten. {VERIFY}"
         )
 
-    def _signed_head(self, row: Row) -> Head:
+    def _signed_head(self, row: Row) -> SignedHead:
         """The head that a row was signed with: what came after the anchor is believed by this alone."""
         try:
             signed = SignedHead.read(row.head)
         except SfumatoError:
             signed = None
         stated = None if signed is None else (signed.head.ledger, signed.head.number, signed.head.digest)
-        if (
-            signed is None
-            or stated != (self.identifier, row.number, row.digest)
-            or not signed.holds(self.key.public_text)
-        ):
+        if signed is None or stated != (self.identifier, row.number, row.digest) or not signed.holds(self.public_key):
             raise LedgerError(
                 f"entry {row.number} of the record came after what was anchored and is not signed with the key of this "
                 f"ledger: somebody added it to the database. {VERIFY}"
             )
-        return signed.head
+        return signed
 
     def rewrite(self, transaction: Transaction, state: MemoryLedgerState, entries: Sequence[Entry]) -> SignedHead:
         """Append entries to a record that was replayed and checked, and write the whole stored state anew from it.
@@ -254,7 +293,7 @@ class SignedRecord:
         """
         if last is None:
             return 0, None
-        if not last.holds(self.key.public_text) or last.head.ledger != self.identifier:
+        if not last.holds(self.public_key) or last.head.ledger != self.identifier:
             raise LedgerError(f"the anchor {self.anchor.path} is not signed for this ledger; nothing was changed.")
         found = digests.get(last.head.number)
         if found == last.head.digest:

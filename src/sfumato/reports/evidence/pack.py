@@ -95,7 +95,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
     findings, trail = ledger.verify(), Trail.of(ledger)
     charges = scope.of(trail)
     touched = _touched(charges, ledger.balances())
-    key = ledger.key.public_text
+    key = ledger.public_key
     answers = {charge.number: answer_of(charge) for charge in charges}
     sound = [
         (charge, answer.release)
