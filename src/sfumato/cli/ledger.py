@@ -72,6 +72,14 @@ def init(
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The key that signs heads; made if it is not there.")
     ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The private key of the institution's root: then keys have roles."),
+    ] = None,
+    next_root: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="The public key of the root that may follow it one day, or its file."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make an empty ledger: its database, its key, its anchor, and the settings file that names the three.
@@ -80,18 +88,31 @@ def init(
     Without --anchor it lies beside the database, where it protects against less. A settings file whose address holds a
     password is readable by you alone; PGPASSFILE keeps the password out of it.
 
+    With --root the keys have roles: one charges and signs heads, one signs certificates, one administers; the root
+    vouches for them, and is then kept apart. Without it one key does everything.
+
     Example: $ sfumato ledger init
     """
     from sfumato.governance import settings
 
-    made = settings.made(place, url=url, anchor=anchor, key=key)
+    made = settings.made(place, url=url, anchor=anchor, key=key, root=root, next_root=next_root)
     warning = _beside(made)
     if as_json:
         paths = {"settings": made.file, "key": made.key, "anchor": made.anchor}
+        roles = {"root": made.root, "release": made.release, "administer": made.administer}
+        paths |= {name: path for name, path in roles.items() if path is not None}
         say_json({name: str(path) for name, path in paths.items()} | {"database": made.address, "warning": warning})
         return
     say(f"settings: {made.file}\ndatabase: {made.address}\nkey:      {made.key} (keep it secret; without it nothing")
     say(f"          can be charged any more)\nanchor:   {made.anchor}")
+    if made.root is not None:
+        say(
+            f"root:     {made.root} (its public half; put the private one away: only key certify and key revoke need it)"
+        )
+        say(f"release:  {made.release} (signs certificates; give it to whoever answers questions)")
+        say(f"administer: {made.administer} (opens accounts and declares data; keep it from the machine that charges)")
+        if next_root is None:
+            say("warning:  no next root was named, so that this one can never be followed by another: --next-root KEY")
     if warning is not None:
         say(f"warning:  {warning}")
     say("next:     sfumato account open NAME --unit user:COLUMN --epsilon … --reason …")
@@ -262,7 +283,15 @@ def recover(
     where = settings.found(ledger)
     agreed = dict(_signer(text) for text in by or ())
     with closing(
-        Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge, approvals=agreed)
+        Ledger.recover(
+            where.url,
+            key=where.key,
+            anchor=where.anchor,
+            root=where.root,
+            reason=reason,
+            charge=charge,
+            approvals=agreed,
+        )
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:
