@@ -190,7 +190,7 @@ def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = Non
         say_json(said) if as_json else say(f"this ledger has no root: the key {only} does everything.")
         return
     if as_json:
-        found = [_described(one, end.number, end.at) for one in ring.keys]
+        found = [_described(one, end.number + 1, end.at) for one in ring.keys]
         say_json({"root": ring.root, "earlier_roots": list(ring.roots[:-1]), "keys": found, "as_of": end.number})
         return
     from rich.table import Table
@@ -200,7 +200,7 @@ def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = Non
     for name in ("role", "holder", "key", "from entry", "to entry", "last day", "now"):
         table.add_column(name)
     for one in ring.keys:
-        now = "valid" if one.valid(end.number, end.at) else one.refusal(end.number, end.at)
+        now = "valid" if one.valid(end.number + 1, end.at) else one.refusal(end.number + 1, end.at)
         ended = "" if one.ended is None else str(one.ended)
         cells = (one.role.value, one.holder, f"{one.key[:16]}…", str(one.since), ended, one.until or "", now)
         table.add_row(*(Text(one_line(cell)) for cell in cells))
@@ -224,5 +224,6 @@ _MAY = {"charge": "charge and sign heads", "release": "sign certificates", "admi
 
 
 def _described(one: "CertifiedKey", number: int, at: str) -> dict[str, object]:
-    said = {"role": one.role.value, "holder": one.holder, "key": one.key, "from": one.since, "to": one.ended}
-    return said | {"until": one.until, "valid": one.valid(number, at), "reason": one.why or None}
+    who: dict[str, object] = {"role": one.role.value, "holder": one.holder, "key": one.key}
+    when = {"from": one.since, "to": one.ended, "until": one.until, "valid": one.valid(number, at)}
+    return who | when | {"reason": one.why or None}

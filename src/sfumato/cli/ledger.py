@@ -106,9 +106,7 @@ def init(
     say(f"settings: {made.file}\ndatabase: {made.address}\nkey:      {made.key} (keep it secret; without it nothing")
     say(f"          can be charged any more)\nanchor:   {made.anchor}")
     if made.root is not None:
-        say(
-            f"root:     {made.root} (its public half; put the private one away: only key certify and key revoke need it)"
-        )
+        say(f"root:     {made.root} (its public half; put the private one away, only sfumato key needs it)")
         say(f"release:  {made.release} (signs certificates; give it to whoever answers questions)")
         say(f"administer: {made.administer} (opens accounts and declares data; keep it from the machine that charges)")
         if next_root is None:

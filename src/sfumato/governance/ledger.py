@@ -264,7 +264,7 @@ class Ledger(Governed, Keyed):
         with self.record.reading() as transaction:
             ring, end = transaction.decision_state().keys, transaction.end()
         if ring is not None:
-            ring.check(Role.RELEASE, public, end.number, end.at)
+            ring.check(Role.RELEASE, public, end.number + 1, end.at)
 
     @property
     def public_key(self) -> str:

@@ -6,7 +6,7 @@ that was read leaves the transaction (:meth:`Transaction.prove`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance import rows
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
@@ -431,7 +431,8 @@ class Transaction:
         digest = ""
         for row in found:
             entry = row.entry
-            check_entry(decisions.keys, entry, row.number, digest)
+            with _named(row):
+                check_entry(decisions.keys, entry, row.number, digest)
             decisions, digest = decisions.after(row.number, entry), decided_on(digest, row)
         return decisions
 
@@ -444,8 +445,8 @@ class Transaction:
             ring = opening
             for row in [row_of(found) for found in self._all(RECORD, some, tuple(kinds))]:
                 entry = row.entry
-                if isinstance(entry, ROOT_SIGNED):
-                    ring = ring.after(row.number, entry)
+                with _named(row):
+                    ring = ring.after(row.number, entry) if isinstance(entry, ROOT_SIGNED) else ring
             self._ring = claimed, ring
         return self._ring[1]
 
@@ -483,6 +484,18 @@ class Transaction:
     def _put(self, table: sa.Table, row: dict[str, object]) -> None:
         waiting = self._put_off.setdefault(table, {})
         waiting[tuple(row[key] for key in KEYS[table.name])] = tuple(row[name] for name in columns(table))
+
+
+@contextmanager
+def _named(row: Row) -> Iterator[None]:
+    """Say which entry of the record nobody who might had signed."""
+    try:
+        yield
+    except SfumatoError as wrong:
+        raise LedgerError(
+            f"entry {row.number} of the record was not signed by whom it needs: {wrong} Nothing was read and nothing "
+            "was spent. Look at all of it: sfumato ledger verify"
+        ) from None
 
 
 def _forged(key: Key) -> LedgerError:
