@@ -38,7 +38,8 @@ class Rooted:
         )
 
     def open(self, **other: Any) -> Ledger:
-        given = {"key": self.charge, "root": self.root.public_text, "administer": self.administer} | other
+        given: dict[str, Any] = {"key": self.charge, "root": self.root.public_text, "administer": self.administer}
+        given |= other
         return Ledger.open(self.home.url, anchor=self.home.anchor, **given)
 
     def furnished(self, clock: Callable[[], datetime] | None = None) -> Ledger:
