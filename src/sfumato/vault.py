@@ -71,7 +71,8 @@ class Vault:
 
     With ``ledger=…, account="institution/department/project"`` the budget is that account's, and every dataset must be
     declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), or its
-    address with the ``key`` and ``anchor`` to open it.
+    address with the ``key`` and ``anchor`` to open it. ``key`` signs the certificates; where the ledger's keys have
+    roles, it is one that the root certified for releases.
     ``purpose`` and ``recipient`` say what releases are for and who gets them: data with terms are used within them.
     ``reads=("2026-01-01", "2026-01-31")`` are the first and the last day of the data that is read, by questions,
     streams and training runs alike: an account with windows of time is charged for the windows of these days.
@@ -121,7 +122,7 @@ class Vault:
                     "budget and name are those of the ledger's account; nothing was done. Leave them out."
                 )
             budget, name = durable.budget, durable.path
-            key = durable.ledger.key if key is None else key
+            key = durable.ledger.release_key if key is None else key
         elif any(said is not None for said in (account, anchor, purpose, recipient, reads)):
             raise NotDeclared(
                 "an account, an anchor, a purpose, a recipient and days belong to a ledger. Nothing was done. "
@@ -129,6 +130,8 @@ class Vault:
             )
         budget, name = _checked(budget, name, population)
         signing = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
+        if durable is not None:
+            durable.ledger.check_release_key(signing.public_text)
         self._name = name
         self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget, unit=unit)
         self._notary = Notary(unit=unit, ledger=self._ledger, key=signing, presenter=Reports())

@@ -56,6 +56,7 @@ def place(tmp_path: Path, made: dict[str, bytes]) -> Path:
     """A folder of its own with these files."""
     for name, content in made.items():
         (tmp_path / name).write_bytes(content)
+    (tmp_path / "key").chmod(0o600)
     return tmp_path
 
 

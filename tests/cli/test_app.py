@@ -20,6 +20,8 @@ from sfumato.cli import audit, certificate, demo, main
 from sfumato.cli.app import app
 from sfumato.cli.exits import MEANING, Exit
 from sfumato.cli.output import say_paragraphs
+from sfumato.core.signature import SigningKey
+from sfumato.governance.settings import made
 from sfumato.version import __version__
 from tests import parts
 from tests.cli.institution import written
@@ -63,7 +65,12 @@ def test_the_commands_are_these():
         "explain",
         "graph",
         "key",
+        "key certify",
+        "key enter",
+        "key list",
         "key new",
+        "key revoke",
+        "key rotate-root",
         "key show",
         "ledger",
         "ledger clock",
@@ -132,7 +139,7 @@ WRITTEN = {
     *("sfumato-demo", "tour", "ili.html", "regions.svg", "noise.svg", "belief.png"),
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
-    *("releases", "evidence"),
+    *("releases", "evidence", "press.key.pub.cert"),
 }
 PLAN = """kind = "plan"
 version = 1
@@ -171,6 +178,8 @@ type = "text"
 keys = ["F", "M"]
 """
 NOTHING_LOST = "sfumato ledger recover"  # its example is refused where no entry was lost
+ENTERED = "sfumato key enter"  # and this one where the document stands in the record already
+OF_A_ROOT = tuple(f"sfumato key {name}" for name in ("certify", "revoke", "rotate-root", "enter"))
 LAST = ("plan", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, the board last of all
 
 
@@ -186,6 +195,9 @@ def provided(folder: Path) -> set[str]:
     (folder / "plan.toml").write_text(PLAN, "utf-8")
     (folder / "planned.toml").write_text(PLANNED, "utf-8")
     (folder / "data").mkdir()
+    for name in ("root", "root-2", "root-3", "press"):
+        SigningKey.new().save(folder / f"{name}.key")
+    made(folder / "rooted", root=folder / "root.key", next_root=folder / "root-2.key.pub")
     for quarter in range(1, 5):
         rows = pa.table({"patient_id": list(range(40)), "sex": ["F", "M"] * 20})
         pyarrow.parquet.write_table(rows, folder / "data" / f"2024-Q{quarter}.parquet")
@@ -202,7 +214,10 @@ def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
     monkeypatch.delenv("SFUMATO_LEDGER", raising=False)
     brought = provided(tmp_path)
     for example in examples:
-        outcome = run(*shlex.split(example)[1:])
+        outcome = run(*shlex.split(example)[1:], *(("--ledger", "rooted") if example.startswith(OF_A_ROOT) else ()))
+        if example.startswith(ENTERED):
+            assert (outcome.exit_code, "cannot be entered again" in outcome.stderr) == (1, True)
+            continue
         if example.startswith(NOTHING_LOST):
             assert (outcome.exit_code, "there is nothing to recover" in outcome.stderr) == (1, True)
             continue

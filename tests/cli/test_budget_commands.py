@@ -237,7 +237,7 @@ def test_who_has_a_key_on_the_board_acts_with_it(run, here):
     assert "acts by signature" in refused(run, "budget", "approve", 1, "--as", "ben")
     assert "acts by signature" in refused(run, "budget", "approve", 1, "--as", "ben", "--key", "eve.key")
     assert "knows no key of 'cho'" in refused(run, "budget", "approve", 1, "--as", "cho", "--key", "eve.key")
-    assert "not a readable signing key" in refused(run, "budget", "approve", 1, "--as", "ben", "--key", "none.key")
+    assert "there is no key none.key" in refused(run, "budget", "approve", 1, "--as", "ben", "--key", "none.key")
     done(run, "budget", "approve", 1, "--as", "ben", "--key", "ben.key")
     assert "is approved" in done(run, "budget", "approve", 1, "--as", "cho")
     done(run, "ledger", "verify")

@@ -63,16 +63,126 @@ def test_a_key_is_never_overwritten(tmp_path):
         KEY.save(tmp_path / "nowhere" / "key.pem")
 
 
-def test_what_is_not_a_key_is_refused_with_the_command_that_makes_one(tmp_path):
+def test_a_key_that_is_missing_is_refused_with_the_command_that_makes_one(tmp_path):
     path = tmp_path / "key.pem"
-    with pytest.raises(InvalidInput, match=f"{path} is not a readable signing key. Make one: sfumato key new"):
+    with pytest.raises(InvalidInput, match=f"there is no key {path}; nothing was signed. Make one: sfumato key new"):
         SigningKey.load(path)
-    path.write_text("not a key", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="is not a readable signing key"):
+
+
+def test_what_is_not_a_key_is_refused_without_the_advice_to_make_another(tmp_path):
+    path = tmp_path / "key.pem"
+    other = generate_private_key(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for held in (b"not a key", b"\xff", b"", other):
+        path.write_bytes(held)
+        with pytest.raises(InvalidInput, match="is not an Ed25519 signing key that can be read") as wrong:
+            SigningKey.load(path)
+        assert "key new" not in str(wrong.value)
+    path.write_text(KEY.public_text + "\n", encoding="ascii")
+    with pytest.raises(InvalidInput, match="holds a public key, which verifies and cannot sign"):
         SigningKey.load(path)
-    path.write_bytes(generate_private_key(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    with pytest.raises(InvalidInput, match="holds another kind of key"):
+    with pytest.raises(InvalidInput, match="could not be read: Is a directory"):
+        SigningKey.load(tmp_path)
+    with pytest.raises(InvalidInput, match="no name of a file"):
+        SigningKey.load("a\0b")
+
+
+def test_a_key_that_one_may_not_read_is_no_reason_to_make_another(tmp_path, monkeypatch):
+    path = tmp_path / "key.pem"
+    KEY.save(path)
+
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")  # root may read everything, so modes alone would not show it
+
+    monkeypatch.setattr("pathlib.Path.open", refused)
+    with pytest.raises(InvalidInput, match="you are not permitted to read the key") as wrong:
         SigningKey.load(path)
+    assert "key new" not in str(wrong.value)
+    with pytest.raises(InvalidInput, match="you are not permitted to read"):
+        read_public_key(f"{path}.pub")
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o644])
+def test_a_key_that_others_can_read_is_refused_with_the_command_that_shuts_it(tmp_path, mode):
+    path = tmp_path / "key.pem"
+    KEY.save(path)
+    path.chmod(mode)
+    with pytest.raises(InvalidInput, match=f"chmod 600 {path}"):
+        SigningKey.load(path)
+    path.chmod(0o400)
+    assert SigningKey.load(path).public_text == KEY.public_text
+
+
+FIELD = 2**255 - 19
+CURVE = -121665 * pow(121666, -1, FIELD) % FIELD
+
+
+def _plus(one, other):
+    """The sum of two points of the curve −x² + y² = 1 + d·x²·y²."""
+    (x, y), (u, v) = one, other
+    both = CURVE * x * u * y * v
+    return (
+        (x * v + y * u) * pow(1 + both, -1, FIELD) % FIELD,
+        (y * v + x * u) * pow(1 - both, -1, FIELD) % FIELD,
+    )
+
+
+def _points():
+    """Points of the curve, by their y."""
+    for y in range(2, 100):
+        square = (y * y - 1) * pow(CURVE * y * y + 1, -1, FIELD) % FIELD
+        x = pow(square, (FIELD + 3) // 8, FIELD)
+        x = x if x * x % FIELD == square else x * pow(2, (FIELD - 1) // 4, FIELD) % FIELD
+        if x * x % FIELD == square:
+            yield x, y
+
+
+def _times(number, point):
+    found = (0, 1)
+    while number:
+        found = _plus(found, point) if number & 1 else found
+        number, point = number >> 1, _plus(point, point)
+    return found
+
+
+def _spelled(y, sign):
+    return (y | sign << 255).to_bytes(32, "little").hex()
+
+
+def _small_order():
+    """All spellings of the eight points of small order, the points worked out from the curve itself."""
+    prime = 2**252 + 27742317777372353535851937790883648493
+    eighths = (_times(prime, point) for point in _points())
+    eighth = next(point for point in eighths if _times(4, point) != (0, 1))
+    points = [_times(number, eighth) for number in range(8)]
+    assert len(set(points)) == 8
+    assert _times(8, eighth) == (0, 1)
+    return sorted(
+        {_spelled(y, sign) for _, y in points for sign in (0, 1)}
+        | {_spelled(y + FIELD, sign) for _, y in points if y + FIELD < 2**255 for sign in (0, 1)}
+    )
+
+
+def test_there_are_fourteen_spellings_of_points_of_small_order():
+    assert len(_small_order()) == 14
+
+
+@pytest.mark.parametrize("public", _small_order())
+def test_a_public_key_of_small_order_is_refused_and_nothing_holds_under_it(public):
+    with pytest.raises(InvalidInput, match="one that no key pair has"):
+        read_public_key(public)
+    # R = the neutral point and S = 0 hold under such keys for every text, or for one in eight.
+    for text in range(32):
+        assert not signature_holds(public, "01" + "00" * 63, str(text).encode())
+
+
+@pytest.mark.parametrize("y", range(FIELD, 2**255))
+def test_a_spelling_of_a_public_key_that_is_not_canonical_is_refused(y, tmp_path):
+    for sign in (0, 1):
+        public = _spelled(y, sign)
+        (tmp_path / "key.pub").write_text(public, encoding="ascii")
+        for given_as in (public, tmp_path / "key.pub"):
+            with pytest.raises(InvalidInput, match="another spelling"):
+                read_public_key(given_as)
 
 
 @pytest.mark.parametrize("text", ["", "00", "Z" * 64, "A" * 64, "0" * 63, "0" * 65])

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -35,7 +34,7 @@ from sfumato.governance.balances import Balance
 from sfumato.governance.entries import Recovered, Reserved, Row
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import admit, replay
-from tests.governance.homes import PATIENT, VISITS, Home
+from tests.governance.homes import PATIENT, VISITS, Home, older
 from tests.governance.test_conformance import books_of
 
 ROOMY = Budget(epsilon=100, delta="1/1000")
@@ -379,8 +378,7 @@ def test_a_replay_without_numpy_gives_the_same_balances(home: Home) -> None:
 
 def test_a_ledger_whose_entries_stated_one_rho_opens_and_goes_on(tmp_path: Path) -> None:
     """Written by the code of the first migration; its key protects nothing."""
-    shutil.copytree(Path(__file__).parent / "ledgers" / "0001-zcdp", tmp_path / "old")
-    home = Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
+    home = older(tmp_path, "0001-zcdp")
     ledger = home.open()
     assert ledger.verify() == ()
     kept, replayed = books_of(ledger)

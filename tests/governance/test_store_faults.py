@@ -31,7 +31,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.rows import commit, run
 from sfumato.governance.store import Store
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, postgres_home, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, older, postgres_home, sqlite_home
 from tests.parts import absent, package
 from tests.servers import QUICK, postgres_programs, private_postgres
 
@@ -298,12 +298,6 @@ def test_migrating_again_changes_nothing(home: Home) -> None:
     with ledger.record.store.migrating() as connection:
         migrate(connection)
     assert home.open().head() == head
-
-
-def older(tmp_path: Path, revision: str = "0004") -> Home:
-    """A ledger of an older migration, written when it was the newest; its key protects nothing."""
-    shutil.copytree(Path(__file__).parent / "ledgers" / revision, tmp_path / "old")
-    return Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
 
 
 def test_a_ledger_with_a_board_is_brought_up_to_date_and_its_veto_stands(tmp_path: Path) -> None:

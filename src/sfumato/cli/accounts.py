@@ -8,6 +8,7 @@ import typer
 from sfumato.cli.ledger import Method, Order, Where, opened
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
+from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -53,14 +54,16 @@ def open_account(
         say_line(f"the account {path!r} may spend {cap}.")
 
 
-def list_accounts(*, ledger: Where = None, as_json: AsJson = False) -> None:
+def list_accounts(
+    *, key: Trusted = None, head: Published = None, ledger: Where = None, as_json: AsJson = False
+) -> None:
     """List the accounts: who is protected, the filter that decides, how often it was charged, and what is left.
 
     Example: $ sfumato account list
     """
     from sfumato.core.units import describe
 
-    with opened(ledger) as book:
+    with reading(ledger, key, head) as book:
         found = [balance for balance in book.balances() if balance.name.startswith("account ")]
     if as_json:
         say_json(

@@ -8,6 +8,7 @@ import typer
 from sfumato.cli.ledger import Where, opened
 from sfumato.cli.output import AsJson, say, say_json, say_line, terminal
 from sfumato.cli.protected import Reason
+from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ ACTIONS = {
 
 
 @budget.command()
-def show(*, ledger: Where = None, as_json: AsJson = False) -> None:
+def show(*, key: Trusted = None, head: Published = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Show every budget as a tree with bars: spent, reserved and left, of accounts, people, datasets and windows.
 
     What was spent is rounded up and what is left rounded down; --json has the exact figures.
@@ -53,7 +54,7 @@ def show(*, ledger: Where = None, as_json: AsJson = False) -> None:
     from sfumato.cli.budget_tree import document, draw
     from sfumato.governance.overview import overview
 
-    with opened(ledger) as book:
+    with reading(ledger, key, head) as book:
         found = overview(book)
     say_json(document(found)) if as_json else draw(found, terminal())
 
@@ -179,6 +180,8 @@ def request(
 def requests(
     *,
     open_only: Annotated[bool, typer.Option("--open", help="Only those that wait for a decision.")] = False,
+    key: Trusted = None,
+    head: Published = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -189,7 +192,7 @@ def requests(
     from sfumato.cli.requests import document, draw
     from sfumato.governance.overview import minutes_now
 
-    with opened(ledger) as book:
+    with reading(ledger, key, head) as book:
         minutes = minutes_now(book)
     found = [asked for asked in minutes.proposals if not open_only or minutes.decision(asked.number) is None]
     if as_json:

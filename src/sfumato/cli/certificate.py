@@ -20,22 +20,79 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The certificate, a J
 Audience = Literal["public", "patient", "clinician", "manager", "board"]
 
 
-def verify(file: File, *, key: Key = None, as_json: AsJson = False) -> None:
+def verify(
+    file: File,
+    *,
+    key: Key = None,
+    root: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="The public key of the institution's root, or its file, in place of --key."),
+    ] = None,
+    certified: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --root: what sfumato key certify wrote; else KEY.cert beside --key."),
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --root: the ledger's settings file; it knows of revocations."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Check a certificate from itself alone: sensitivity, loss, cost, seals and signature.
 
     Exits with 0 if all of it is consistent and with 3 if not, naming each field that is wrong. Without a trusted key
     nobody is authenticated: anyone can sign a consistent certificate.
+
+    With --root the signing key need not be known: it is believed by its own certificate from the root, which lies
+    beside it as a file or stands in the ledger.
 
     Example: $ sfumato verify sfumato-demo/ili.json --key sfumato-demo/key.pub
     """
     from sfumato.reports.verify import read
     from sfumato.reports.verify import verify as check
 
+    if root is not None:
+        _verify_from_root(file, root, key, certified, ledger, as_json=as_json)
+        return
+    if certified is not None or ledger is not None:
+        raise InvalidInput("--certified and --ledger go with --root: whose root? Nothing was verified.")
     with _reading(file):
         outcome = check(read(file), key=key)
     if as_json:
         findings = [{"field": finding.field, "problem": finding.problem} for finding in outcome.findings]
         say_json({"consistent": outcome.consistent, "authenticated": outcome.authenticated, "findings": findings})
+    else:
+        say(str(outcome))
+    if not outcome.consistent:
+        raise typer.Exit(Exit.FOUND_WRONG)
+
+
+def _verify_from_root(
+    file: Path, root: str, key: str | None, certified: Path | None, ledger: Path | None, *, as_json: bool
+) -> None:
+    """Verify by the certificate of the signing key, or by the ledger that stores the release; say as of when."""
+    from sfumato.cli.keys import certificate_of
+    from sfumato.cli.reading import reading
+    from sfumato.reports.release_keys import verify_by_certificate, verify_by_ledger
+    from sfumato.reports.verify import read
+
+    beside = Path(f"{key}.cert") if certified is None and key is not None else certified
+    with _reading(file):
+        document = read(file)
+        if ledger is not None:
+            with reading(ledger, root, None) as book:
+                outcome = verify_by_ledger(document, ledger=book)
+        elif beside is not None:
+            outcome = verify_by_certificate(document, root=root, certificate=certificate_of(beside))
+        else:
+            raise InvalidInput(
+                "a root vouches for keys, and which document says so for this one is not known; nothing was verified. "
+                "Give the key's certificate, --certified FILE, or the ledger, --ledger FILE."
+            )
+    if as_json:
+        findings = [{"field": finding.field, "problem": finding.problem} for finding in outcome.findings]
+        known = {"consistent": outcome.consistent, "authenticated": outcome.consistent, "findings": findings}
+        say_json(known | {"said": outcome.said or None})
     else:
         say(str(outcome))
     if not outcome.consistent:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.exits import Exit
-from sfumato.cli.ledger import Where, opened
+from sfumato.cli.ledger import Where
 from sfumato.cli.output import AsJson, LegalBasis, Reason, one_line, say, say_json, say_line, terminal
+from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def releases(
     *,
     account: Account = None,
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="Only this dataset, in any version.")] = None,
+    key: Trusted = None,
+    head: Published = None,
     where: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -36,17 +39,17 @@ def releases(
     from sfumato.governance.provenance import Trail
     from sfumato.reports.evidence.lineage import listed
 
-    with opened(where) as ledger:
+    with reading(where, key, head) as ledger:
         trail = Trail.of(ledger)
     near = trail.within(account=account, dataset=dataset)
     found = [charge for charge in near if charge.counts]
     if as_json:
-        head = trail.head.head
+        end = trail.head.head
         unread = [{"entry": place.number, "problem": problem} for place, problem in trail.unread]
         say_json(
             {
-                "ledger": head.ledger,
-                "head": {"entry": head.number, "digest": head.digest, "at": head.at},
+                "ledger": end.ledger,
+                "head": {"entry": end.number, "digest": end.digest, "at": end.at},
                 "releases": [listed(charge) for charge in found],
                 "given_back": len(near) - len(found),
                 "unread": unread,
@@ -74,6 +77,8 @@ def evidence(
     region: Annotated[str | None, typer.Option(metavar="TEXT", help="The region that they describe.")] = None,
     reason: Reason = "",
     legal_basis: LegalBasis = "",
+    key: Trusted = None,
+    head: Published = None,
     where: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -95,7 +100,7 @@ def evidence(
     declared = Declared(
         publisher=publisher, licence=licence, access=access, region=region, reason=reason, legal_basis=legal_basis
     )
-    with opened(where) as ledger:
+    with reading(where, key, head) as ledger:
         made = pack(ledger, Scope(release=release, account=account), declared)
     files = write(made, out)
     counted = made.evidence["charges"]

@@ -1,17 +1,32 @@
-"""The keys that sign releases."""
+"""Keys on the command line: made and shown; certified and revoked by the root of a ledger, and listed."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfumato.cli.output import AsJson, say, say_json
-from sfumato.errors import InvalidInput
+from sfumato.cli.ledger import Where, opened
+from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
+from sfumato.cli.protected import Reason
+from sfumato.cli.reading import Published, Trusted, reading
+from sfumato.errors import InvalidInput, SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.governance.key_documents import SignedByRoot
+    from sfumato.governance.keyring import CertifiedKey
 
 __all__ = ["keys"]
 
+Public = Annotated[str, typer.Argument(metavar="KEY", help="The public key, as 64 digits or its .pub file.")]
+RoleName = Annotated[
+    Literal["charge", "release", "administer"],
+    typer.Option("--role", help="What it may do: sign heads, sign certificates, or open accounts and declare."),
+]
+Root = Annotated[Path, typer.Option(metavar="FILE", help="The private key of the institution's root.")]
+
 keys = typer.Typer(
-    help="Make and show the keys that sign releases.\n\nExample: $ sfumato key new board.key",
+    help="Make and show keys; say, with the root of a ledger, which key may do what.\n\n"
+    "Example: $ sfumato key new board.key",
     no_args_is_help=True,
 )
 
@@ -57,3 +72,158 @@ def show(
     except InvalidInput:
         text = SigningKey.load(file).public_text
     say_json({"public_key": text}) if as_json else say(text)
+
+
+@keys.command("certify")
+def certify(
+    key: Public,
+    *,
+    role: RoleName,
+    holder: Annotated[str, typer.Option(metavar="NAME", help="The person or machine that holds the key.")],
+    root: Root,
+    until: Annotated[str | None, typer.Option(metavar="DAY", help="Its last day, such as 2027-12-31.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write the certificate; KEY.cert beside a key file."),
+    ] = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a key act in a role of a ledger with a root, from now on; writes the key's certificate to be handed around.
+
+    Whoever holds the certificate and the public key of the root can verify what the key signed. Where the key that
+    charges was lost, name the new one in the settings first: the entry that certifies it is the first that it signs.
+
+    Example: $ sfumato key certify press.key.pub --role release --holder "press office" --root root.key
+    """
+    target = out or (Path(f"{key}.cert") if Path(key).suffix == ".pub" else None)
+    if target is not None and (target.exists() or target.is_symlink()):
+        raise InvalidInput(f"{target} already exists and was not overwritten. Name another file with -o.")
+    with opened(ledger) as book:
+        signed = book.certify(key, role=role, holder=holder, root=root, until=until)
+        number = book.head().head.number
+    if target is not None:
+        target.write_text(signed.text + "\n", encoding="utf-8")
+    if as_json:
+        said = {"entry": number, "role": role, "holder": holder, "until": until, "document": signed.said.number}
+        say_json(said | {"written": target and str(target)})
+        return
+    last = "" if until is None else f", until {until}"
+    say_line(f"{holder} may {_MAY[role]} from entry {number} on{last}.")
+    if target is not None:
+        say_line(f"written: {target} (share it beside the public key)")
+
+
+@keys.command("revoke")
+def revoke(
+    key: Public, *, role: RoleName, reason: Reason, root: Root, ledger: Where = None, as_json: AsJson = False
+) -> None:
+    """Let a key act in a role no more. What it signed before this entry stands; nothing after it does.
+
+    Example: $ sfumato key revoke press.key.pub --role release --reason "the laptop was stolen" --root root.key
+    """
+    with opened(ledger) as book:
+        signed = book.revoke(key, role=role, reason=reason, root=root)
+        number = book.head().head.number
+    if as_json:
+        say_json({"entry": number, "role": role, "document": signed.said.number})
+    else:
+        say_line(f"after entry {number} this key may not {_MAY[role]} any more.")
+
+
+@keys.command("rotate-root")
+def rotate_root(
+    root: Annotated[Path, typer.Argument(metavar="FILE", help="The private key of the new root.")],
+    *,
+    next_root: Annotated[
+        str | None, typer.Option(metavar="KEY", help="The public key of the root after it, or its file.")
+    ] = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put the next root, whose hash was recorded beforehand, in the place of the present one, which is not needed.
+
+    Whoever stole the old root cannot do this, and after it certifies nothing any more. Give out the new public key.
+
+    Example: $ sfumato key rotate-root root-2.key --next-root root-3.key.pub
+    """
+    with opened(ledger) as book:
+        signed = book.rotate_root(root, next_root=next_root)
+        number = book.head().head.number
+    if as_json:
+        say_json({"entry": number, "document": signed.said.number})
+        return
+    say_line(f"from entry {number} on {root} is the root. Give its public half out, and name it in the settings.")
+    if next_root is None:
+        say("warning: no next root was named, so that this one can never be followed by another.")
+
+
+@keys.command("enter")
+def enter(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A document that a root signed.")],
+    *,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Enter a certificate or a revocation that a root signed elsewhere, such as one that was lost with a backup.
+
+    Example: $ sfumato key enter press.key.pub.cert
+    """
+    signed = certificate_of(file)
+    with opened(ledger) as book:
+        book.enter(signed)
+        number = book.head().head.number
+    say_json({"entry": number}) if as_json else say_line(f"entered as entry {number}.")
+
+
+@keys.command("list")
+def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = None, as_json: AsJson = False) -> None:
+    """List the keys of a ledger: who holds them, their roles, and from which entry to which they are valid.
+
+    Example: $ sfumato key list
+    """
+    with reading(ledger, key, head) as book:
+        ring, end = book.keys(), book.head().head
+        only = book.public_key
+    if ring is None:
+        said = {"root": None, "keys": [{"key": only, "role": "everything", "from": 1, "to": None}], "as_of": end.number}
+        say_json(said) if as_json else say(f"this ledger has no root: the key {only} does everything.")
+        return
+    if as_json:
+        found = [_described(one, end.number + 1, end.at) for one in ring.keys]
+        say_json({"root": ring.root, "earlier_roots": list(ring.roots[:-1]), "keys": found, "as_of": end.number})
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("role", "holder", "key", "from entry", "to entry", "last day", "now"):
+        table.add_column(name)
+    for one in ring.keys:
+        now = "valid" if one.valid(end.number + 1, end.at) else one.refusal(end.number + 1, end.at)
+        ended = "" if one.ended is None else str(one.ended)
+        cells = (one.role.value, one.holder, f"{one.key[:16]}…", str(one.since), ended, one.until or "", now)
+        table.add_row(*(Text(one_line(cell)) for cell in cells))
+    terminal().print(table)
+    say(f"root: {ring.root}\nas of entry {end.number}, {end.at}")
+
+
+def certificate_of(file: Path) -> "SignedByRoot":
+    """A document that a root signed, in a file."""
+    from sfumato.governance.key_documents import SignedByRoot
+
+    try:
+        return SignedByRoot.read(file.read_text("utf-8").strip())
+    except (SfumatoError, UnicodeDecodeError, OSError):
+        raise InvalidInput(
+            f"{file} is not a document that a root key signed; nothing was done. Get one: sfumato key certify"
+        ) from None
+
+
+_MAY = {"charge": "charge and sign heads", "release": "sign certificates", "administer": "administer"}
+
+
+def _described(one: "CertifiedKey", number: int, at: str) -> dict[str, object]:
+    who: dict[str, object] = {"role": one.role.value, "holder": one.holder, "key": one.key}
+    when = {"from": one.since, "to": one.ended, "until": one.until, "valid": one.valid(number, at)}
+    return who | when | {"reason": one.why or None}

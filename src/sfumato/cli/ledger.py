@@ -11,6 +11,7 @@ import typer
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
+from sfumato.cli.reading import Published, Trusted, published_head, reading
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -71,6 +72,14 @@ def init(
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The key that signs heads; made if it is not there.")
     ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The private key of the institution's root: then keys have roles."),
+    ] = None,
+    next_root: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="The public key of the root that may follow it one day, or its file."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make an empty ledger: its database, its key, its anchor, and the settings file that names the three.
@@ -79,18 +88,29 @@ def init(
     Without --anchor it lies beside the database, where it protects against less. A settings file whose address holds a
     password is readable by you alone; PGPASSFILE keeps the password out of it.
 
+    With --root the keys have roles: one charges and signs heads, one signs certificates, one administers; the root
+    vouches for them, and is then kept apart. Without it one key does everything.
+
     Example: $ sfumato ledger init
     """
     from sfumato.governance import settings
 
-    made = settings.made(place, url=url, anchor=anchor, key=key)
+    made = settings.made(place, url=url, anchor=anchor, key=key, root=root, next_root=next_root)
     warning = _beside(made)
     if as_json:
         paths = {"settings": made.file, "key": made.key, "anchor": made.anchor}
+        roles = {"root": made.root, "release": made.release, "administer": made.administer}
+        paths |= {name: path for name, path in roles.items() if path is not None}
         say_json({name: str(path) for name, path in paths.items()} | {"database": made.address, "warning": warning})
         return
     say(f"settings: {made.file}\ndatabase: {made.address}\nkey:      {made.key} (keep it secret; without it nothing")
     say(f"          can be charged any more)\nanchor:   {made.anchor}")
+    if made.root is not None:
+        say(f"root:     {made.root} (its public half; put the private one away, only sfumato key needs it)")
+        say(f"release:  {made.release} (signs certificates; give it to whoever answers questions)")
+        say(f"administer: {made.administer} (opens accounts and declares data; keep it from the machine that charges)")
+        if next_root is None:
+            say("warning:  no next root was named, so that this one can never be followed by another: --next-root KEY")
     if warning is not None:
         say(f"warning:  {warning}")
     say("next:     sfumato account open NAME --unit user:COLUMN --epsilon … --reason …")
@@ -117,7 +137,7 @@ def verify(
         typer.Option(metavar="FILE", help="Verify this export instead; needs neither the database nor its key."),
     ] = None,
     key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="With --export: the public key that you trust, or its file.")
+        str | None, typer.Option(metavar="KEY", help="The public key that you trust, or its file; never a private one.")
     ] = None,
     ledger: Where = None,
     as_json: AsJson = False,
@@ -127,20 +147,22 @@ def verify(
     Goes through the whole record, also of a ledger that is refused. It checks the record, the balances and the heads;
     the stored answers themselves are verified by sfumato evidence. Whoever can rewrite the record and the anchor and
     holds the key is found by a published head alone. An auditor does the same with an export and published heads.
+    No private key is needed. Who cannot read the anchor gives published heads instead.
 
     Example: $ sfumato ledger verify
     """
     from sfumato.governance import settings
+    from sfumato.governance.seen_head import SeenHead
 
-    heads = [_head(file) for file in head or ()]
+    heads = [published_head(file) for file in head or ()]
     if export is not None:
         _verify_export(export, heads, key, as_json=as_json)
         return
-    if key is not None:
-        raise InvalidInput("--key goes with --export: a ledger has its own key. Nothing was verified.")
-    with closing(settings.unchecked(ledger)) as book:
+    newest = max(heads, key=lambda one: one.head.number, default=None)
+    with closing(settings.reading(ledger, key=key, head=newest, checked=False)) as book:
         found = book.verify(*heads)
         end = None if found else book.head().head
+        apart = isinstance(book.record.anchor, SeenHead)
     if as_json:
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
         say_json({"holds": not found, "heads": len(heads), "findings": findings})
@@ -148,15 +170,21 @@ def verify(
         say("\n".join(one_line(str(each)) for each in found))
         say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
     else:
-        compared = f" and {_counted(len(heads), 'published head')} agree" if heads else " agrees"
+        published = _counted(len(heads), "published head")
+        compared = f" and {published} agree" if heads else " agrees"
+        said = f"The anchor{compared}." if not apart else f"{published} {'agrees' if len(heads) == 1 else 'agree'}."
+        if apart:
+            said += " The anchor was not asked: you cannot read it" + (
+                "." if heads else ", so that an old copy would not be noticed. Give a published head: --head FILE"
+            )
         say(f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}: each is in its place and unchanged.")
-        say(f"All balances follow from them. The anchor{compared}.")
+        say(f"All balances follow from them. {said}")
     if found:
         raise typer.Exit(Exit.FOUND_WRONG)
 
 
 @ledger.command("head")
-def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
+def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Print the signed head of the record, to be published: later it holds the record to what it is today.
 
     It states the number of entries, the sums of all charges and digests of the record, of its decisions and of its
@@ -164,7 +192,7 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
 
     Example: $ sfumato ledger head -o head.json
     """
-    with opened(ledger) as book:
+    with reading(ledger, key, None) as book:
         signed = book.head()
     text = signed.text + "\n"
     if out is not None:
@@ -190,7 +218,14 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
 
 
 @ledger.command()
-def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
+def export(
+    *,
+    out: Out = None,
+    key: Trusted = None,
+    head: Published = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
     """Write the whole record as lines of JSON: each entry with its number, digests and signature.
 
     The record holds declarations, decisions, charges and certificates; no row of anybody's data. With --json the lines
@@ -198,7 +233,7 @@ def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) ->
 
     Example: $ sfumato ledger export -o record.jsonl
     """
-    with opened(ledger) as book:
+    with reading(ledger, key, head) as book:
         if out is not None:
             number = _write(out, (_line(row) + "\n" for row in book.rows()))
             said = {"written": str(out), "entries": number}
@@ -246,7 +281,15 @@ def recover(
     where = settings.found(ledger)
     agreed = dict(_signer(text) for text in by or ())
     with closing(
-        Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge, approvals=agreed)
+        Ledger.recover(
+            where.url,
+            key=where.key,
+            anchor=where.anchor,
+            root=where.root,
+            reason=reason,
+            charge=charge,
+            approvals=agreed,
+        )
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:
@@ -435,15 +478,6 @@ def _exported(line: str, file: Path, number: int) -> "Row":
         raise InvalidInput(
             f"{file}: line {number} is not an entry of a ledger; nothing was verified. Get one: sfumato ledger export"
         ) from None
-
-
-def _head(file: Path) -> "SignedHead":
-    from sfumato.governance.anchor import SignedHead
-
-    try:
-        return SignedHead.read(file.read_text("utf-8").strip())
-    except (SfumatoError, UnicodeDecodeError):
-        raise InvalidInput(f"{file} is not a signed head; nothing was verified. Get one: sfumato ledger head") from None
 
 
 def _document(row: "Row") -> dict[str, object]:

@@ -14,6 +14,7 @@ import typer
 from sfumato.cli.exits import Exit
 from sfumato.cli.ledger import Where, opened
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
+from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.cli.schedules import document, draw, plain_table, show
 from sfumato.errors import InvalidInput
 
@@ -62,7 +63,7 @@ def solve(
     if within is None:
         found = read.solved()
     else:
-        with opened(within) as home:
+        with reading(within, None, None) as home:
             found = read.solved(levels(home, read))
     say_json(document(read, found)) if as_json else show(read, found)
     if plot is not None:
@@ -180,7 +181,15 @@ def correct(
 
 
 @plan.command()
-def status(file: File, *, until: Until = None, ledger: Where = None, as_json: AsJson = False) -> None:
+def status(
+    file: File,
+    *,
+    until: Until = None,
+    key: Trusted = None,
+    head: Published = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
     """Say which periods of an adopted plan are done, cut off after their charge, due, missing their data, or waiting.
 
     Example: $ sfumato plan status plan.toml
@@ -188,7 +197,7 @@ def status(file: File, *, until: Until = None, ledger: Where = None, as_json: As
     from sfumato.runner import PlanFile, Runner, Standing
 
     read, last = PlanFile.load(file), _day(until)
-    with opened(ledger) as home:
+    with reading(ledger, key, head) as home:
         steps = Runner.of(read, home).steps(until=last)
     if as_json:
         say_json([_step(step) for step in steps])

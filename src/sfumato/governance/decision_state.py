@@ -12,17 +12,24 @@ from sfumato.governance.board import Action, Board, BoardEntry, Choice, Outcome,
 from sfumato.governance.consent import Terms, Use
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import (
+    KEYS,
     Acted,
+    Administered,
     BoardSeated,
     ClockConfirmed,
     DataClosed,
     Entry,
+    KeyCertified,
+    KeyRevoked,
+    LedgerOpened,
     PlanAdopted,
     PolicyDeclared,
     Recovered,
+    RootRotated,
     TermsDeclared,
     WindowsDeclared,
 )
+from sfumato.governance.keyring import KeyRing
 from sfumato.governance.minutes import Minutes
 from sfumato.governance.permission import permit
 from sfumato.governance.policies import BaseAndReserve
@@ -35,7 +42,7 @@ __all__ = ["GOVERNING", "Adopted", "DecisionState", "actor", "agreed"]
 
 GOVERNING = (
     *(BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed),
-    ClockConfirmed,
+    *(ClockConfirmed, Administered, *KEYS),
 )
 """The entries that change it."""
 
@@ -75,6 +82,13 @@ class DecisionState:
     """How long the ledger may be left alone before somebody has to say that the clock is right."""
     recovered: int = 0
     """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
+    keys: KeyRing | None = None
+    """Who may do what by which key; None where one key does everything."""
+
+    @classmethod
+    def opened(cls, entry: LedgerOpened) -> "DecisionState":
+        """The state after the first entry."""
+        return cls(ledger=entry.identifier, keys=KeyRing.opened(entry))
 
     def after(self, number: int, entry: Entry) -> "DecisionState":
         """The state with one entry more, or a refusal that says why it may not be entered."""
@@ -107,6 +121,12 @@ class DecisionState:
                 self._check_plan(entry)
                 adopted = Adopted(number=number, account=entry.account, schedule=entry.schedule)
                 return replace(self, plans=(*self.plans, adopted))
+            case Administered():
+                return self.after(number, entry.entry)
+            case KeyCertified() | KeyRevoked() | RootRotated():
+                if self.keys is None:
+                    raise Refused("this ledger has no root, and its one key does everything; nothing was changed.")
+                return replace(self, keys=self.keys.after(number, entry))
         return self
 
     def sitting(self) -> Minutes:

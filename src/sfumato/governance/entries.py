@@ -20,16 +20,21 @@ from sfumato.errors import InvalidInput, LedgerError, SfumatoError
 from sfumato.governance import board, consent, plans
 from sfumato.governance.board import Board, Proposal, Veto, VetoLifted, Vote, Withdrawal
 from sfumato.governance.consent import Terms
+from sfumato.governance.key_documents import KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot
 from sfumato.governance.plans import Schedule
 from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.time_windows import TimeWindows
 
 __all__ = [
+    "ADMINISTRATIVE",
     "CHARGING",
     "ENTRIES",
+    "KEYS",
     "START",
     "AccountOpened",
     "Acted",
+    "Administered",
+    "AdministrativeEntry",
     "Advanced",
     "BoardSeated",
     "ClockConfirmed",
@@ -39,6 +44,8 @@ __all__ = [
     "DatasetDeclared",
     "Entry",
     "Expired",
+    "KeyCertified",
+    "KeyRevoked",
     "LedgerOpened",
     "Migrated",
     "PlanAdopted",
@@ -48,10 +55,12 @@ __all__ = [
     "Released",
     "Repriced",
     "Reserved",
+    "RootRotated",
     "Row",
     "Started",
     "TermsDeclared",
     "WindowsDeclared",
+    "unwrapped",
 ]
 
 START = "0" * 64
@@ -60,13 +69,20 @@ START = "0" * 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerOpened:
-    """The first entry: a random identifier, and the public key that signs heads."""
+    """The first entry: a random identifier, and the public key that signs heads.
+
+    ``root`` is the public key of the institution's root, where keys have roles, ``next_root`` the hash of the root
+    after it, and ``signature`` the root's over all of this (:mod:`sfumato.governance.keyring`).
+    """
 
     KIND: ClassVar[str] = "ledger.opened"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     at: str
     identifier: str
     key: str
+    root: str | None = None
+    next_root: str = ""
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,6 +383,66 @@ class ClockConfirmed:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyCertified:
+    """The root's word that a key acts in a role, from this entry on."""
+
+    KIND: ClassVar[str] = "ledger.key_certified"
+    VERSION: ClassVar[int] = 1
+    at: str
+    signed: SignedByRoot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRevoked:
+    """The root's word that a key acts in a role no more, after this entry."""
+
+    KIND: ClassVar[str] = "ledger.key_revoked"
+    VERSION: ClassVar[int] = 1
+    at: str
+    signed: SignedByRoot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootRotated:
+    """The root whose hash was recorded before takes the place of the one that named it."""
+
+    KIND: ClassVar[str] = "ledger.root_rotated"
+    VERSION: ClassVar[int] = 1
+    at: str
+    signed: SignedByRoot
+
+
+AdministrativeEntry = (
+    AccountOpened
+    | PopulationDeclared
+    | DatasetDeclared
+    | TermsDeclared
+    | PolicyDeclared
+    | WindowsDeclared
+    | BoardSeated
+    | PlanAdopted
+    | Repriced
+    | ClockConfirmed
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Administered:
+    """An administrative entry of a ledger with a root, signed by an administrator for the decisions before it."""
+
+    KIND: ClassVar[str] = "ledger.administered"
+    VERSION: ClassVar[int] = 1
+    entry: AdministrativeEntry
+    key: str
+    signature: str
+
+    @property
+    def at(self) -> str:
+        """The time of the entry that it holds."""
+        return self.entry.at
+
+
 Entry = (
     LedgerOpened
     | AccountOpened
@@ -390,7 +466,20 @@ Entry = (
     | Repriced
     | Migrated
     | ClockConfirmed
+    | KeyCertified
+    | KeyRevoked
+    | RootRotated
+    | Administered
 )
+
+ADMINISTRATIVE = (
+    *(AccountOpened, PopulationDeclared, DatasetDeclared, TermsDeclared, PolicyDeclared, WindowsDeclared),
+    *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed),
+)
+"""The entries that an administrator signs, where a ledger has a root."""
+
+KEYS = (KeyCertified, KeyRevoked, RootRotated)
+"""The entries that a root signs."""
 
 CHARGING = (Reserved, Started, Advanced, Committed, Released, Expired)
 """The entries of a charge, which are many."""
@@ -404,6 +493,8 @@ ENTRIES = Registry(
             *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed, DataClosed),
             *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
             *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced, Migrated, ClockConfirmed),
+            *(KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot),
+            *(KeyCertified, KeyRevoked, RootRotated, Administered),
         )
     )
 )
@@ -451,6 +542,11 @@ class Row:
         if not isinstance(read, Entry):
             raise LedgerError(f"entry {self.number} of the record is not an entry, but {read.KIND!r}.")
         return read
+
+
+def unwrapped(entry: Entry) -> Entry:
+    """What an entry says: of one that an administrator signed, the entry inside."""
+    return entry.entry if isinstance(entry, Administered) else entry
 
 
 def _digest(number: int, previous: str, body: str, nonce: str) -> str:

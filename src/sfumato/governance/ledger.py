@@ -13,7 +13,7 @@ from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
-from sfumato.core.signature import SigningKey
+from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, SignedHead
@@ -34,6 +34,9 @@ from sfumato.governance.entries import (
     Row,
 )
 from sfumato.governance.governed import Governed
+from sfumato.governance.key_documents import NONE, KeyCertificate, Role, SignedByRoot, opening_text, root_hash
+from sfumato.governance.keyed import Keyed
+from sfumato.governance.keyring import KeyRing, signed_by_root
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import (
     Charge,
@@ -43,6 +46,7 @@ from sfumato.governance.ledger_state import (
     end_of,
     population_line,
 )
+from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
@@ -52,18 +56,23 @@ from sfumato.governance.verify import LedgerFinding, check, checked_state
 
 __all__ = ["Ledger"]
 
+Key = SigningKey | str | Path
+"""A private key, or its file."""
 
-class Ledger(Governed):
+
+class Ledger(Governed, Keyed):
     """All budgets of an institution.
 
     Guarantee: what counts against each account, dataset and population never exceeds its cap, however many threads and
     processes spend at once and wherever one of them is killed; a database that is older than its anchor is refused.
     Assumes: the anchor is kept apart from the database, and whoever can write to both, or holds the key, is trusted.
+    With a root there are several keys, each trusted with its role alone (:class:`~sfumato.governance.keyed.Keyed`).
     """
 
-    def __init__(self, record: SignedRecord) -> None:
+    def __init__(self, record: SignedRecord, *, release: Key | None = None) -> None:
         self.record = record
         self.identifier = record.identifier
+        self._release = release
 
     def __repr__(self) -> str:
         return f"<Ledger {self.identifier}>"
@@ -73,56 +82,119 @@ class Ledger(Governed):
         cls,
         url: str | Path,
         *,
-        key: SigningKey | str | Path,
+        key: Key,
         anchor: str | Path,
+        root: Key | None = None,
+        next_root: str | Path | None = None,
+        release: Key | None = None,
+        administer: Key | None = None,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
-        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk."""
+        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk.
+
+        With a ``root`` keys have roles: ``key`` charges and signs heads, ``release`` signs certificates, ``administer``
+        declares; the root vouches for all three and is then kept apart. ``next_root`` is the public key of the root
+        that may take its place one day; without it none can. Without a root ``key`` does everything.
+        """
+        if root is None and any(said is not None for said in (next_root, release, administer)):
+            raise NotDeclared("keys with roles come from a root: say root=…. Nothing was made.")
         signing, store, place = _key(key), Store(url), FileAnchor(anchor)
         if place.last() is not None:
             raise LedgerError(f"the anchor {anchor} exists already; nothing was made. Give a new file.")
         with _closed_on_error(store):
+            at, identifier = written(clock()), secrets.token_hex(16)
+            roles = {"release": release, "administer": administer}
+            opened, certified = _opening(at, identifier, signing, root, next_root, roles)
             store.create()
-            record = SignedRecord(store, place, signing, secrets.token_hex(16), clock)
+            record = _record(store, place, signing, opened, clock, root=opened.root, administer=administer)
             with store.writing() as transaction:
-                transaction.believe(record.identifier, EMPTY)
-                entry = LedgerOpened(at=written(clock()), identifier=record.identifier, key=signing.public_text)
-                first = transaction.append(entry, record.signed)
+                transaction.believe(record.identifier, EMPTY, record.opening)
+                for entry in (opened, *certified):
+                    first = transaction.append(entry, record.signed)
             place.create(first)
-        return cls(record)
+        return cls(record, release=release)
 
     @classmethod
     def open(
         cls,
         url: str | Path,
         *,
-        key: SigningKey | str | Path,
+        key: Key,
         anchor: str | Path,
+        root: str | Path | None = None,
+        release: Key | None = None,
+        administer: Key | None = None,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Open a ledger, after comparing it with its anchor; one that lost entries is refused.
 
         What came after the anchored head is believed by the signatures of its rows. A ledger of older tables is
-        replayed from its first entry and held to its anchor before they are brought up to date.
+        replayed from its first entry and held to its anchor before they are brought up to date. Where a ledger has a
+        root, its public key is ``root``, and ``key`` charges; ``release`` and ``administer`` are read when they are
+        needed. Administrative entries that nobody with that role signed are refused here as far as they are filed as
+        what they are; all of them are named by :meth:`verify`.
         """
-        ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock)
+        ledger = cls.unchecked(
+            url, key=key, anchor=anchor, root=root, release=release, administer=administer, clock=clock
+        )
         record = ledger.record
         with _closed_on_error(record.store):
             with record.reading() as transaction:
                 head = record.head(transaction)
                 transaction.entry_at(head.head.number, head.head.digest)  # an end that is gone is noticed at once
+                _check_administered(transaction, record)
             # A process may have been killed between the record and the anchor.
             record.advance(head, durable=True)
         return ledger
+
+    @classmethod
+    def read(
+        cls,
+        url: str | Path,
+        *,
+        key: str | Path,
+        anchor: str | Path | None = None,
+        head: SignedHead | None = None,
+        clock: Callable[[], datetime] = system_clock,
+        checked: bool = True,
+    ) -> "Ledger":
+        """Open a ledger for reading, with a public key alone (its 64 digits, or its file); nothing can be written.
+
+        ``key`` is the ledger's, or that of its root where it has one.
+
+        Guarantee: what is shown was signed by the owner of ``key``, and is not older than the ``anchor``, or than the
+        published ``head``, and never goes back while this ledger is open. Assumes: of a ledger that is opened without
+        both, an old copy would not be noticed (:attr:`held_to_nothing`). One that is not ``checked`` is compared with
+        nothing at first: only to verify a ledger that might be refused.
+        """
+        trusted = read_public_key(key)
+        place = SeenHead(head) if anchor is None else FileAnchor(anchor)
+        store = _existing(url, reads=True)
+        with _closed_on_error(store):
+            if not store.current():
+                raise LedgerError(
+                    f"the tables of {store.name} are those of an older or newer sfumato, and a reader does not change "
+                    "them. Nothing was read. Have the owner of the ledger open it once with this version."
+                )
+            with store.reading() as transaction:
+                record = _record(store, place, None, _opened(transaction, store), clock, root=trusted)
+            if checked:
+                with record.reading() as transaction:
+                    end = transaction.end()
+                    transaction.entry_at(end.number, end.digest)  # an end that is gone is noticed at once
+                    if head is not None and anchor is not None:
+                        record.proven(transaction, head)
+        return cls(record)
 
     @classmethod
     def recover(
         cls,
         url: str | Path,
         *,
-        key: SigningKey | str | Path,
+        key: Key,
         anchor: str | Path,
         reason: str,
+        root: str | Path | None = None,
         charge: Budget | None = None,
         approvals: Mapping[str, SigningKey | None] | None = None,
         clock: Callable[[], datetime] = system_clock,
@@ -137,7 +209,8 @@ class Ledger(Governed):
         published head does not help, since more may have come after it. Answers and declarations in the lost entries
         are gone; certificates still verify. Every row is checked first, and the stored state is written anew from the
         record. Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
-        after it, and where the anchor is newer than that it is refused.
+        after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
+        valid again: enter the root's documents anew (:meth:`enter`).
         """
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
@@ -145,15 +218,15 @@ class Ledger(Governed):
         with _closed_on_error(store):
             last = place.readable()
             with store.rewriting() as (transaction, older):
-                record = SignedRecord(store, place, signing, _identifier(transaction, signing, store), clock)
+                record = _record(store, place, signing, _opened(transaction, store), clock, root=_public(root))
                 if older is not None and last is not None and last.head.state:
                     raise Refused(
                         f"{store.name} is a backup from before rows were signed, and its anchor is from after that: "
                         "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
-                state = checked_state(transaction.rows(), heads=(), key=signing.public_text, unsigned=older is not None)
+                state = checked_state(transaction.rows(), heads=(), key=record.public_key, unsigned=older is not None)
                 digests = {} if last is None else _digests(transaction, last.head.number)
-                lost, gap = record.gap(end_of(state), digests, last)
+                lost, gap = record.gap(end_of(state), digests, last, state.decided.keys)
                 most = charge or Budget.none()
                 entry = Recovered(
                     at=written(record.clock()),
@@ -178,8 +251,30 @@ class Ledger(Governed):
 
     @property
     def key(self) -> SigningKey:
-        """The key that signs heads, and the certificates of vaults that are given no other."""
-        return self.record.key
+        """The key that signs heads, and without a root everything else; a reader has none."""
+        return self.record.signing
+
+    @property
+    def release_key(self) -> SigningKey:
+        """The key that signs the certificates of vaults that are given no other: that of the role, if one was given."""
+        return self.key if self._release is None else _key(self._release)
+
+    def check_release_key(self, public: str) -> None:
+        """Refuse a key that may not sign certificates now, where keys have roles."""
+        with self.record.reading() as transaction:
+            ring, end = transaction.decision_state().keys, transaction.end()
+        if ring is not None:
+            ring.check(Role.RELEASE, public, end.number + 1, end.at)
+
+    @property
+    def public_key(self) -> str:
+        """The public key by which the heads of this ledger are believed; that of a root, where it has one."""
+        return self.record.public_key
+
+    @property
+    def held_to_nothing(self) -> bool:
+        """Whether an old copy of the database would not be noticed: neither an anchor nor a head was given."""
+        return isinstance(self.record.anchor, SeenHead) and not self.record.anchor.given
 
     def open_account(
         self,
@@ -363,8 +458,8 @@ class Ledger(Governed):
         anchored = self.record.anchor.readable()
         with self.record.store.reading() as transaction:  # whatever it holds
             known = heads if anchored is None else (*heads, anchored)
-            found = tuple(check(transaction, heads=known, key=self.record.key.public_text))
-        if anchored is None:
+            found = tuple(check(transaction, heads=known, key=self.record.public_key))
+        if anchored is None and not isinstance(self.record.anchor, SeenHead):
             found = (
                 *found,
                 LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
@@ -385,18 +480,22 @@ class Ledger(Governed):
         cls,
         url: str | Path,
         *,
-        key: SigningKey | str | Path,
+        key: Key,
         anchor: str | Path,
+        root: str | Path | None = None,
+        release: Key | None = None,
+        administer: Key | None = None,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Open a ledger without comparing it with its anchor: only to verify one that might be refused."""
-        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        signing, store, place, trusted = _key(key), _existing(url), FileAnchor(anchor), _public(root)
         with _closed_on_error(store):
             if not store.current():
-                _brought_up_to_date(store, place, signing, clock)
+                _brought_up_to_date(store, place, signing, trusted, clock)
             with store.reading() as transaction:
-                identifier = _identifier(transaction, signing, store)
-        return cls(SignedRecord(store, place, signing, identifier, clock))
+                opened = _opened(transaction, store)
+            record = _record(store, place, signing, opened, clock, root=trusted, administer=administer)
+        return cls(record, release=release)
 
     def decision_state(self) -> DecisionState:
         """What was decided and declared so far."""
@@ -424,42 +523,113 @@ def _closed_on_error(store: Store) -> Iterator[None]:
         raise
 
 
-def _key(key: SigningKey | str | Path) -> SigningKey:
+def _key(key: Key) -> SigningKey:
     return key if isinstance(key, SigningKey) else SigningKey.load(key)
 
 
-def _existing(url: str | Path) -> Store:
-    store = Store(url)
+def _public(key: str | Path | None) -> str | None:
+    return None if key is None else read_public_key(key)
+
+
+def _existing(url: str | Path, *, reads: bool = False) -> Store:
+    store = Store(url, reads=reads)
     with _closed_on_error(store):
         if not store.exists():
             raise LedgerError(f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init")
     return store
 
 
-def _identifier(transaction: Transaction, key: SigningKey, store: Store) -> str:
-    """What the record calls itself; the anchor has to say the same."""
+def _opened(transaction: Transaction, store: Store) -> LedgerOpened:
+    """What the record says of itself in its first entry; the anchor has to say the same."""
     first = transaction.row(1)
     opened = None if first is None else first.entry
     if not isinstance(opened, LedgerOpened):
         raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
-    if opened.key != key.public_text:
-        raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
-    return opened.identifier
+    return opened
 
 
-def _brought_up_to_date(store: Store, place: FileAnchor, key: SigningKey, clock: Callable[[], datetime]) -> None:
+def _record(
+    store: Store,
+    place: FileAnchor | SeenHead,
+    key: SigningKey | None,
+    opened: LedgerOpened,
+    clock: Callable[[], datetime],
+    *,
+    root: str | None = None,
+    administer: Key | None = None,
+) -> SignedRecord:
+    """A record with the key that it is believed by: its own, or that of a root, which must be said."""
+    opening = KeyRing.opened(opened)
+    if opening is None:
+        trusted = key.public_text if key is not None and root is None else root
+        if opened.key != trusted or (key is not None and key.public_text != trusted):
+            raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
+    else:
+        trusted = root
+    if trusted is None:
+        raise NotDeclared(
+            f"the keys of {store.name} come from a root, and which one you trust was not said; nothing was done. Give "
+            "its public key: root=…, or root = … in the settings."
+        )
+    bring = None if administer is None else lambda: _key(administer)
+    return SignedRecord(store, place, key, opened.identifier, clock, trusted, opening, bring)
+
+
+def _opening(
+    at: str,
+    identifier: str,
+    key: SigningKey,
+    root: Key | None,
+    next_root: str | Path | None,
+    roles: dict[str, Key | None],
+) -> tuple[LedgerOpened, list[Entry]]:
+    """The first entries of a ledger: its opening, and where it has a root, the keys that the root certifies."""
+    if root is None:
+        return LedgerOpened(at=at, identifier=identifier, key=key.public_text), []
+    signing, coming = _key(root), NONE if next_root is None else root_hash(read_public_key(next_root))
+    public = signing.public_text
+    signature = signing.sign(opening_text(identifier, key.public_text, public, coming))
+    opened = LedgerOpened(
+        at=at, identifier=identifier, key=key.public_text, root=public, next_root=coming, signature=signature
+    )
+    entries: list[Entry] = []
+    given = [(role, _key(one).public_text) for role, one in roles.items() if one is not None]
+    for number, (role, one) in enumerate(given, start=1):
+        said = KeyCertificate(
+            ledger=identifier, number=number, role=Role(role), key=one, holder=f"the {role} key of the opening"
+        )
+        entries.append(signed_by_root(at, SignedByRoot.sign(said, signing)))
+    return opened, entries
+
+
+def _check_administered(transaction: Transaction, record: SignedRecord) -> None:
+    """Refuse a ledger with a root in which an administrative entry stands by itself, as far as that shows quickly."""
+    if record.opening is None:
+        return
+    transaction.decision_state()  # which refuses signatures that do not hold
+    number = transaction.unsigned()
+    if number is not None:
+        raise LedgerError(
+            f"entry {number} of the record needs the signature of an administrator and has none: whoever holds a key "
+            "that charges added it. Nothing was read and nothing was spent. Look at all of it: sfumato ledger verify"
+        )
+
+
+def _brought_up_to_date(
+    store: Store, place: FileAnchor, key: SigningKey, root: str | None, clock: Callable[[], datetime]
+) -> None:
     """Replay a ledger of older tables, hold it to its anchor, and only then sign what follows from it."""
     with store.rewriting() as (transaction, older):
         if older is None:
             return  # somebody else was faster
-        record = SignedRecord(store, place, key, _identifier(transaction, key, store), clock)
+        record = _record(store, place, key, _opened(transaction, store), clock, root=root)
         last = record.anchored()
-        if last.head.state:
+        if last is None or last.head.state:
             raise LedgerError(
                 f"the tables of {store.name} are older than its anchor {place.path}: the database was restored from a "
                 "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."
             )
-        state = checked_state(transaction.rows(), heads=(last,), key=key.public_text, unsigned=True)
+        state = checked_state(transaction.rows(), heads=(last,), key=record.public_key, unsigned=True)
         end = end_of(state)
         if end.number != last.head.number:
             raise LedgerError(

@@ -22,8 +22,10 @@ from sfumato.governance.balances import Balance
 from sfumato.governance.board import Proposal
 from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import (
+    ADMINISTRATIVE,
     AccountOpened,
     Acted,
+    Administered,
     Advanced,
     ClockConfirmed,
     Committed,
@@ -40,7 +42,9 @@ from sfumato.governance.entries import (
     Row,
     Started,
     WindowsDeclared,
+    unwrapped,
 )
+from sfumato.governance.keyring import check_entry
 from sfumato.governance.memory import MOST_PARTS
 from sfumato.governance.time_windows import grouped
 
@@ -319,15 +323,18 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
     totals = state.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
     decisions = "" if totals is None else totals.decisions
+    if isinstance(entry, (Administered, *ADMINISTRATIVE)):
+        check_entry(state.decision_state().keys, entry, row.number, decisions)
+    whole, entry = entry, unwrapped(entry)
     _check_time(totals, entry)
     if isinstance(entry, LedgerOpened) is not (totals is None):
         raise LedgerError("a record is opened once, by its first entry; nothing was changed.")
-    if isinstance(entry, GOVERNING):
+    if isinstance(whole, GOVERNING):
         _govern(state, row.number, entry)
         decisions = decided_on(decisions, row)
     match entry:
         case LedgerOpened():
-            state.put_decision_state(DecisionState(ledger=entry.identifier))
+            state.put_decision_state(DecisionState.opened(entry))
         case AccountOpened():
             state.put_balance(_opened(state, account_line(entry.path), entry))
         case PopulationDeclared():

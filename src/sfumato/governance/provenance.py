@@ -36,6 +36,7 @@ from sfumato.governance.entries import (
     Reserved,
     Row,
     TermsDeclared,
+    unwrapped,
 )
 
 if TYPE_CHECKING:
@@ -292,12 +293,12 @@ class _Walk:
             place = Place(number=row.number, digest=row.digest, at="")
             self.unread.append((place, f"{row.kind}: {wrong}"))
             return
-        self._entered(place, entry)
+        self._entered(place, unwrapped(entry))
 
     def _entered(self, place: Place, entry: Entry) -> None:
         match entry:
             case LedgerOpened():
-                self.decisions = DecisionState(ledger=entry.identifier)
+                self.decisions = DecisionState.opened(entry)
             case AccountOpened():
                 name = f"account {entry.path}"
                 self.opened[name] = ProvenanceLine(name=name, cap=entry.cap, reason=entry.reason, opened=place)

@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any  # values of a TOML file, each checked
 
-from sfumato.core.signature import SigningKey
+from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared
 
 if TYPE_CHECKING:
+    from sfumato.governance.anchor import SignedHead
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["NAME", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "unchecked"]
+__all__ = ["NAME", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "reading"]
 
 NAME = "ledger.toml"
 VARIABLE = "SFUMATO_LEDGER"
 _FIELDS = ("url", "key", "anchor")
+_ROLES = ("root", "release", "administer")
+"""Keys of a ledger whose keys have roles; ``root`` is public."""
+_FILES = {"root": "root.pub", "release": "release.key", "administer": "administer.key"}
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
@@ -38,6 +42,9 @@ class Settings:
     url: str
     key: Path
     anchor: Path
+    root: Path | None = None
+    release: Path | None = None
+    administer: Path | None = None
 
     @classmethod
     def load(cls, file: str | Path) -> "Settings":
@@ -51,6 +58,7 @@ class Settings:
                 url=_based(fields["url"], folder),
                 key=folder / _home(fields["key"]),
                 anchor=folder / _home(fields["anchor"]),
+                **{name: folder / _home(fields[name]) for name in _ROLES if name in fields},
             )
         except InvalidInput as wrong:
             raise InvalidInput(f"{place}: {wrong}") from None
@@ -82,6 +90,8 @@ class Settings:
             "key": _short(self.key, folder),
             "anchor": _short(self.anchor, folder),
         }
+        roles = {name: getattr(self, name) for name in _ROLES}
+        said |= {name: _short(path, folder) for name, path in roles.items() if path is not None}
         text = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in said.items())
         secret = self.address != self.url
         try:
@@ -127,15 +137,56 @@ def opened(given: str | Path | None = None) -> "Ledger":
     from sfumato.governance.ledger import Ledger
 
     settings = found(given)
-    return Ledger.open(settings.url, key=_key(settings), anchor=settings.anchor)
+    return Ledger.open(
+        settings.url,
+        key=_key(settings),
+        anchor=settings.anchor,
+        root=settings.root,
+        release=settings.release,
+        administer=settings.administer,
+    )
 
 
-def unchecked(given: str | Path | None = None) -> "Ledger":
-    """The same without looking at the anchor: only to verify a ledger that might be refused."""
+def reading(
+    given: str | Path | None = None,
+    *,
+    key: str | Path | None = None,
+    head: "SignedHead | None" = None,
+    checked: bool = True,
+) -> "Ledger":
+    """The ledger that is meant, for reading: with the public ``key``, or the public half beside the one it names.
+
+    It is held to its anchor where one may read that, and to ``head``. Where one may not, and where somebody who brought
+    a ``key`` has no anchor at all, it is held to ``head`` alone, or to nothing (``Ledger.held_to_nothing``).
+    """
     from sfumato.governance.ledger import Ledger
 
     settings = found(given)
-    return Ledger.unchecked(settings.url, key=_key(settings), anchor=settings.anchor)
+    trusted = _public(settings) if key is None else key
+    seen = key is None or settings.anchor.exists()
+    anchor = settings.anchor if seen and _readable(settings.anchor) else None
+    return Ledger.read(settings.url, key=trusted, anchor=anchor, head=head, checked=checked)
+
+
+def _readable(anchor: Path) -> bool:
+    """Whether one may read the anchor; a missing one is left to whoever opens it, who says so."""
+    try:
+        with anchor.open("rb"):
+            return True
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+
+
+def _public(settings: Settings) -> str | Path:
+    """The root where there is one, else the public half of the ledger's key: without the private one, if it can be."""
+    if settings.root is not None:
+        return settings.root
+    beside = Path(f"{settings.key}.pub")
+    if beside.is_file():
+        return beside
+    return SigningKey.load(_key(settings)).public_text
 
 
 def made(
@@ -144,15 +195,21 @@ def made(
     url: str | None = None,
     anchor: str | Path | None = None,
     key: str | Path | None = None,
+    root: str | Path | None = None,
+    next_root: str | Path | None = None,
 ) -> Settings:
     """Make a ledger and its settings file; nothing that exists is overwritten.
 
     Without ``url`` the database is an SQLite file beside the settings, without ``anchor`` the anchor lies there too: it
-    then notices a record that was cut short, but not one backup of both. A ``key`` that exists is used.
+    then notices a record that was cut short, but not one backup of both. A ``key`` that exists is used. With a ``root``
+    keys have roles: one for releases and one for administration are made beside the settings, and the public half of
+    the root is copied there; ``next_root`` is the public key of the root after it.
     """
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.store import Store
 
+    if root is None and next_root is not None:
+        raise NotDeclared("the next root is named beside a root; nothing was made. Say which one: --root FILE")
     place = file_of(given)
     folder = place.absolute().parent
     database = Path(given).name if Path(given).suffix in _DATABASES else f"{place.stem}.db"
@@ -161,8 +218,9 @@ def made(
         url=str(folder / database) if url is None else _based(url, Path.cwd()),
         key=folder / f"{place.stem}.key" if key is None else Path(key).absolute(),
         anchor=folder / f"{place.stem}.anchor" if anchor is None else Path(anchor).absolute(),
+        **({} if root is None else {name: folder / f"{place.stem}.{_FILES[name]}" for name in _ROLES}),
     )
-    for taken in (place, settings.anchor):
+    for taken in filter(None, (place, settings.anchor, settings.root, settings.release, settings.administer)):
         if taken.exists() or taken.is_symlink():
             raise LedgerError(
                 f"{taken} is there already: a ledger was made here before, and nothing was changed. Use it with "
@@ -174,6 +232,8 @@ def made(
             "Nothing was made. Mount it, or name another place with --anchor."
         )
     known = SigningKey.load(settings.key) if settings.key.exists() else None
+    rooted = None if root is None else SigningKey.load(root)
+    coming = None if next_root is None else read_public_key(next_root)
     if Store(settings.url).exists():
         raise LedgerError(
             f"{settings.address} holds a ledger already, and nothing was changed. Use it with its own settings file."
@@ -182,7 +242,19 @@ def made(
     signing = known or SigningKey.new()
     if known is None:
         signing.save(settings.key)  # before the first entry: a ledger without its key would be lost
-    Ledger.create(settings.url, key=signing, anchor=settings.anchor).close()
+    if rooted is not None and settings.root is not None:
+        settings.root.write_text(rooted.public_text + "\n", encoding="ascii")
+        for file in filter(None, (settings.release, settings.administer)):
+            SigningKey.new().save(file)
+    Ledger.create(
+        settings.url,
+        key=signing,
+        anchor=settings.anchor,
+        root=rooted,
+        next_root=coming,
+        release=settings.release,
+        administer=settings.administer,
+    ).close()
     settings.write()
     return settings
 
@@ -200,8 +272,11 @@ def _read(place: Path) -> dict[str, str]:
             raise NotDeclared(
                 f'{place} does not say {name} = "…"; no ledger was opened. Settings hold url, key and anchor.'
             )
-    if set(body) - set(_FIELDS):
-        unknown = ", ".join(sorted(map(repr, set(body) - set(_FIELDS))))
+    for name in _ROLES:
+        if name in body and (not isinstance(body[name], str) or not body[name] or "\0" in body[name]):
+            raise InvalidInput(f'{place} does not say {name} = "…" as a file; no ledger was opened.')
+    if set(body) - {*_FIELDS, *_ROLES}:
+        unknown = ", ".join(sorted(map(repr, set(body) - {*_FIELDS, *_ROLES})))
         raise InvalidInput(f"{place} has unknown fields: {unknown}. No ledger was opened. Take them out.")
     return body
 

@@ -15,9 +15,12 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.anchor import FileAnchor, Head, SignedHead
 from sfumato.governance.balances import Balance
-from sfumato.governance.entries import Entry, Row
+from sfumato.governance.entries import ADMINISTRATIVE, Entry, Row
+from sfumato.governance.key_documents import Role
+from sfumato.governance.keyring import KeyRing, administered, needs_administrator
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, Totals, account_line, apply, end_of
+from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.store import Store
 from sfumato.governance.terms import levels_of, written
 from sfumato.governance.transaction import Transaction
@@ -47,9 +50,16 @@ class Writing:
         return self.record.time(self.transaction, confirmed=confirmed)
 
     def append(self, entry: Entry) -> SignedHead:
-        """Append an entry."""
-        self.head = self.transaction.append(entry, self.record.signed)
+        """Append an entry; one that an administrator signs, with that signature where the ledger has a root."""
+        self.head = self.transaction.append(self.record.authorised(entry, self.transaction), self._signed)
         return self.head
+
+    def _signed(self, totals: Totals) -> SignedHead:
+        """A head, signed by a key that may sign it where it stands."""
+        if self.record.opening is not None:
+            keys = self.transaction.decision_state().keys or self.record.opening
+            keys.check(Role.CHARGE, self.record.signing.public_text, totals.number, totals.at)
+        return self.record.signed(totals)
 
     def confirm(self) -> SignedHead:
         """Have the head of the record anchored when the transaction ends, also where nothing was appended."""
@@ -68,10 +78,45 @@ class SignedRecord:
     """
 
     store: Store
-    anchor: FileAnchor
-    key: SigningKey
+    anchor: FileAnchor | SeenHead
+    key: SigningKey | None
     identifier: str
     clock: Callable[[], datetime] = system_clock
+    trusted: str = ""
+    """The public key by which heads are believed; that of ``key`` where nothing else is said. In a ledger with a root
+    it is that of a root, and heads are believed by the keys that roots certified."""
+    opening: KeyRing | None = None
+    """The keys that a ledger with a root was opened with; None where one key does everything."""
+    administrator: Callable[[], SigningKey] | None = None
+    """Brings the key that signs administrative entries, where a ledger has a root."""
+    rings: dict[str, KeyRing] = field(default_factory=dict)
+    """The key ring that was proven last, by the digest of the decisions that it follows from."""
+
+    @property
+    def public_key(self) -> str:
+        """The public key by which heads are believed."""
+        return self.trusted or self.signing.public_text
+
+    def authorised(self, entry: Entry, transaction: Transaction) -> Entry:
+        """An entry as it is appended: with the signature of an administrator where one is needed."""
+        if self.opening is None or not (isinstance(entry, ADMINISTRATIVE) and needs_administrator(entry)):
+            return entry
+        if self.administrator is None:
+            raise Refused(
+                f"an entry {entry.KIND!r} needs the signature of an administrator in this ledger, and no such key was "
+                "given. Nothing was changed. Give one: Ledger.open(…, administer=…), or administer = … in the settings."
+            )
+        return administered(self.opening, entry, transaction.end().decisions, self.administrator())
+
+    @property
+    def signing(self) -> SigningKey:
+        """The key that signs heads; a record that was opened for reading has none, and is not written to."""
+        if self.key is None:
+            raise Refused(
+                "this ledger was opened for reading, with a public key alone: nothing can be charged, declared or "
+                "decided like this. Nothing was changed. Open it with its private key: Ledger.open(…, key=…, anchor=…)"
+            )
+        return self.key
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -83,6 +128,7 @@ class SignedRecord:
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Writing]:
         """A transaction that appends; its head is anchored after it, and with ``durable`` waited for."""
+        _ = self.signing
         with self.store.writing() as transaction, self._proving(transaction, self.anchored()):
             writing = Writing(self, transaction)
             yield writing
@@ -90,9 +136,11 @@ class SignedRecord:
             self.advance(writing.head, durable=durable)
 
     @contextmanager
-    def _proving(self, transaction: Transaction, last: SignedHead) -> Iterator[None]:
+    def _proving(self, transaction: Transaction, last: SignedHead | None) -> Iterator[None]:
         head = self.proven(transaction, last)
-        transaction.believe(head.ledger, head.state)
+        transaction.believe(head.ledger, head.state, self.opening)
+        if self.opening is not None and head.decisions not in self.rings:
+            self._believe_keys(transaction, head)
         try:
             yield
         except self.store.errors:
@@ -102,12 +150,41 @@ class SignedRecord:
             raise
         transaction.prove()
 
+    def _believe_keys(self, transaction: Transaction, head: Head) -> None:
+        """Hold the key ring that a head was believed by to the decisions that the head itself states."""
+        used, proven = self._ring(transaction), transaction.decision_state().keys
+        if used != proven:
+            raise LedgerError(f"the keys in the database are not those that the signed head states. {VERIFY}")
+        self.rings.clear()
+        self.rings[head.decisions] = used
+
+    def _ring(self, transaction: Transaction) -> KeyRing:
+        """The key ring of a ledger with a root; every key in it was certified by a root of its chain."""
+        if self.opening is None:
+            raise LedgerError("this ledger has no root; nothing was done.")
+        known = self.rings.get(transaction.end().decisions)
+        ring = transaction.keys(self.opening) if known is None else known
+        if self.trusted not in ring.roots:
+            raise LedgerError(
+                f"the root {self.trusted[:16]}… that you trust is none of this ledger's roots; nothing was read and "
+                "nothing was spent. Ask the institution for the public key of its root."
+            )
+        return ring
+
+    def holds(self, head: SignedHead, transaction: Transaction) -> bool:
+        """Whether a head was signed for this ledger by a key that might sign it where it stands."""
+        if head.head.ledger != self.identifier:
+            return False
+        return head.holds(self.public_key) if self.opening is None else self._ring(transaction).signed(head)
+
     def signed(self, totals: Totals) -> SignedHead:
         """A head, signed."""
-        return SignedHead.sign(self._head(totals), self.key)
+        return SignedHead.sign(self._head(totals), self.signing)
 
     def head(self, transaction: Transaction) -> SignedHead:
         """The signed head of the record as it is now."""
+        if self.key is None or self.opening is not None:  # another key may have signed it, and this one perhaps may not
+            return self._signed_end(transaction)
         return self.signed(transaction.end())
 
     def _head(self, totals: Totals) -> Head:
@@ -147,23 +224,32 @@ class SignedRecord:
             )
         return written(max(now, last))
 
-    def anchored(self) -> SignedHead:
-        """The head that was anchored last, signed for this ledger."""
+    def anchored(self) -> SignedHead | None:
+        """The head that was anchored last, signed for this ledger; None for a reader who knows of none."""
         last = self.anchor.last()
+        if last is None and isinstance(self.anchor, SeenHead):
+            return None
         if last is None:
             raise LedgerError(
                 f"the anchor {self.anchor.path} is missing, and without it an old backup could pass for the ledger. "
                 "Nothing was read and nothing was spent. Bring the anchor back, or have the board recover the ledger."
             )
-        if not last.holds(self.key.public_text) or last.head.ledger != self.identifier:
-            raise LedgerError(
-                f"the anchor {self.anchor.path} is not signed for this ledger; nothing was read and nothing was "
-                "spent. Open the ledger with its own anchor."
-            )
+        # Which keys may sign, where there is a root, stands in the database: then this is asked there.
+        if last.head.ledger != self.identifier or (self.opening is None and not last.holds(self.public_key)):
+            raise self._foreign()
         return last
+
+    def _foreign(self) -> LedgerError:
+        return LedgerError(
+            f"the anchor {self.anchor.path} is not signed for this ledger; nothing was read and nothing was "
+            "spent. Open the ledger with its own anchor."
+        )
 
     def advance(self, head: SignedHead, *, durable: bool) -> None:
         """Anchor a head of one's own; where a later one is anchored already, that one must have come after it here."""
+        if isinstance(self.anchor, SeenHead):
+            self.anchor.saw(head)
+            return
         newest = self.anchor.advance(head, durable=durable)
         if newest.head.number == head.head.number:
             return
@@ -180,13 +266,19 @@ class SignedRecord:
                 "compare them: sfumato ledger verify"
             )
 
-    def proven(self, transaction: Transaction, last: SignedHead) -> Head:
+    def proven(self, transaction: Transaction, last: SignedHead | None) -> Head:
         """The head of the database: the one that was anchored, or a later one by signed rows that lead to it.
 
-        A record that does not hold what was anchored is refused, and so is a head that nobody signed.
+        A record that does not hold what was anchored is refused, and so is a head that nobody signed. A reader who
+        knows of no head is shown what the head in the last row signs.
         """
         totals = transaction.end()
         head = self._head(totals)
+        if last is None:
+            self.advance(self._signed_end(transaction), durable=False)
+            return head
+        if self.opening is not None and not self.holds(last, transaction):
+            raise self._foreign()
         if head == last.head:
             return head
         place = last.head
@@ -204,33 +296,42 @@ class SignedRecord:
                 if at is None or at.digest != last.head.digest:
                     raise self._rewritten(last.head.number)
                 raise LedgerError(f"entry {row.number} of the record was edited or moved; nothing was done.")
-            place = self._signed_head(row)
+            place = self._signed_head(row, transaction).head
         if place != head:
             raise LedgerError(f"the head in the stored state is not the signed end of the record. {VERIFY}")
+        if isinstance(self.anchor, SeenHead):
+            self.anchor.saw(self._signed_end(transaction))
         return head
+
+    def _signed_end(self, transaction: Transaction) -> SignedHead:
+        """The signed head that the last row carries, which must be that of the stored state."""
+        totals = transaction.end()
+        row = transaction.row(totals.number)
+        if row is None or row.digest != row.expected:
+            raise LedgerError(f"the end of the record was edited or removed. {VERIFY}")
+        signed = self._signed_head(row, transaction)
+        if signed.head != self._head(totals):
+            raise LedgerError(f"the head in the stored state is not the signed end of the record. {VERIFY}")
+        return signed
 
     def _rewritten(self, number: int) -> LedgerError:
         return LedgerError(
             f"entry {number} of the record is not the one that was anchored: the record was rewritten. {VERIFY}"
         )
 
-    def _signed_head(self, row: Row) -> Head:
+    def _signed_head(self, row: Row, transaction: Transaction) -> SignedHead:
         """The head that a row was signed with: what came after the anchor is believed by this alone."""
         try:
             signed = SignedHead.read(row.head)
         except SfumatoError:
             signed = None
-        stated = None if signed is None else (signed.head.ledger, signed.head.number, signed.head.digest)
-        if (
-            signed is None
-            or stated != (self.identifier, row.number, row.digest)
-            or not signed.holds(self.key.public_text)
-        ):
+        stated = None if signed is None else (signed.head.number, signed.head.digest)
+        if signed is None or stated != (row.number, row.digest) or not self.holds(signed, transaction):
             raise LedgerError(
                 f"entry {row.number} of the record came after what was anchored and is not signed with the key of this "
                 f"ledger: somebody added it to the database. {VERIFY}"
             )
-        return signed.head
+        return signed
 
     def rewrite(self, transaction: Transaction, state: MemoryLedgerState, entries: Sequence[Entry]) -> SignedHead:
         """Append entries to a record that was replayed and checked, and write the whole stored state anew from it.
@@ -242,19 +343,24 @@ class SignedRecord:
             row = Row.after(end.number + getattr(entry, "lost", 0), end.digest, entry)
             apply(state, row, entry)
             state.head = replace(end_of(state), state=map_of(state).root())
+            if state.decided.keys is not None:
+                state.decided.keys.check(Role.CHARGE, self.signing.public_text, row.number, entry.at)
             signed = self.signed(state.head)
             transaction.put_row(row, signed)
         transaction.replace_state(state)
         return signed
 
-    def gap(self, state: Totals, digests: dict[int, str], last: SignedHead | None) -> tuple[int, Budget | None]:
+    def gap(
+        self, state: Totals, digests: dict[int, str], last: SignedHead | None, keys: KeyRing | None = None
+    ) -> tuple[int, Budget | None]:
         """How many entries are lost, and the most that they can have charged to any balance, if that is known.
 
-        ``digests`` are those of the record by number, ``last`` is the head that was anchored.
+        ``digests`` are those of the record by number, ``last`` is the head that was anchored, ``keys`` the key ring.
         """
         if last is None:
             return 0, None
-        if not last.holds(self.key.public_text) or last.head.ledger != self.identifier:
+        holds = last.holds(self.public_key) if keys is None else keys.signed(last)
+        if not holds or last.head.ledger != self.identifier:
             raise LedgerError(f"the anchor {self.anchor.path} is not signed for this ledger; nothing was changed.")
         found = digests.get(last.head.number)
         if found == last.head.digest:

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -53,8 +54,9 @@ os.register_at_fork(after_in_child=_forked)
 class Store:
     """A database with a ledger in it; safe for threads, for several processes and after a fork."""
 
-    def __init__(self, url: str | Path) -> None:
+    def __init__(self, url: str | Path, *, reads: bool = False) -> None:
         self.url = _address(url)
+        self.reads = reads
         self._process = 0
         self._forked: list[sa.Engine] = []
         self._engine: sa.Engine | None = None
@@ -246,7 +248,7 @@ class Store:
                     self._forked.append(self._engine)  # kept: to drop it would close what the other process uses
                 self._engine, self._turn, self._process = None, threading.Lock(), os.getpid()
             if self._engine is None:
-                self._engine = _engine(self.url)
+                self._engine = _engine(self.url, reads=self.reads)
                 weakref.finalize(self, _dispose, self._engine, os.getpid())
             return self._engine
 
@@ -298,16 +300,23 @@ def _given(url: URL) -> dict[str, object]:
     return {"timeout": PATIENCE} if url.get_backend_name() == "sqlite" else {"autocommit": True}
 
 
-def _engine(url: URL) -> sa.Engine:
-    """The connections; each begins its transactions explicitly, since drivers begin one after the first SELECT."""
+def _engine(url: URL, *, reads: bool = False) -> sa.Engine:
+    """The connections; each begins its transactions explicitly, since drivers begin one after the first SELECT.
+
+    With ``reads`` a file of SQLite is opened so that nothing can be written to it; a server is asked for transactions
+    that read, whatever its role may do.
+    """
     lite = url.get_backend_name() == "sqlite"
+    if lite and reads:
+        path = quote(str(url.database).removeprefix("file:"))
+        url = URL.create("sqlite", database=f"file:{path}", query={"mode": "ro", "uri": "true"})
     engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 
     @sa.event.listens_for(engine, "connect")
     def durable(connection: rows.Connection, _: object) -> None:
         if lite:
             connection.isolation_level = None
-            for setting in ("journal_mode=WAL", "synchronous=FULL"):
+            for setting in () if reads else ("journal_mode=WAL", "synchronous=FULL"):
                 connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")

@@ -6,7 +6,7 @@ that was read leaves the transaction (:meth:`Transaction.prove`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
@@ -15,12 +15,14 @@ import sqlalchemy as sa
 
 from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance import rows
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import GOVERNING, DecisionState
-from sfumato.governance.entries import CHARGING, START, Entry, Row
+from sfumato.governance.entries import ADMINISTRATIVE, CHARGING, START, Entry, Row
+from sfumato.governance.entries import KEYS as ROOT_SIGNED
+from sfumato.governance.keyring import KeyRing, check_entry, needs_administrator
 from sfumato.governance.leaves import (
     Key,
     about,
@@ -88,15 +90,21 @@ class Transaction:
     _end: Totals | None = None
     _decided: DecisionState | None = None
     _ledger: str = ""
+    _opening: KeyRing | None = None
+    _ring: tuple[str, KeyRing] | None = None
     _map: StateMap | None = None
     _met: dict[Key, bytes | None] = field(default_factory=dict)
     """What was read and is not proven yet, as the hash that its leaf must hold; None where nothing was found."""
     _made: dict[Key, bytes] = field(default_factory=dict)
     """What was put and is not in the map yet."""
 
-    def believe(self, ledger: str, state: str) -> None:
-        """Hold all that is read from now on to the root of a head that was proven, of the ledger that it names."""
-        self._ledger, self._map = ledger, StateMap(self._nodes, state, self._proven)
+    def believe(self, ledger: str, state: str, opening: KeyRing | None = None) -> None:
+        """Hold all that is read from now on to the root of a head that was proven, of the ledger that it names.
+
+        ``opening`` are the keys that it was opened with, where it has a root.
+        """
+        self._ledger, self._opening = ledger, opening
+        self._map = StateMap(self._nodes, state, self._proven)
 
     def prove(self) -> None:
         """Refuse what was read so far if any of it is not what the signed head states, and name it."""
@@ -408,7 +416,7 @@ class Transaction:
 
     def _governed(self, end: Totals) -> DecisionState:
         """Work out again what was decided, from the rows whose digests the signed head states, and from no others."""
-        decisions, digest = DecisionState(ledger=self._ledger), ""
+        decisions, digest = DecisionState(ledger=self._ledger, keys=self._opening), ""
         kinds = [cls.KIND for cls in GOVERNING]
         some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) AND number <= ? ORDER BY number"
         found = [row_of(row) for row in self._all(RECORD, some, (*kinds, end.number))] if end.decisions else []
@@ -420,9 +428,38 @@ class Transaction:
                 "terms or of windows was edited, removed, added or filed as another kind. Nothing was read and nothing "
                 "was spent. Find the place: sfumato ledger verify"
             )
+        digest = ""
         for row in found:
-            decisions = decisions.after(row.number, row.entry)
+            entry = row.entry
+            with _named(row):
+                check_entry(decisions.keys, entry, row.number, digest)
+            decisions, digest = decisions.after(row.number, entry), decided_on(digest, row)
         return decisions
+
+    def keys(self, opening: KeyRing) -> KeyRing:
+        """The key ring as the rows of the database have it: each document is signed by a root, none need be there."""
+        claimed = self.end().decisions
+        if self._ring is None or self._ring[0] != claimed:
+            kinds = [cls.KIND for cls in ROOT_SIGNED]
+            some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) ORDER BY number"
+            ring = opening
+            for row in [row_of(found) for found in self._all(RECORD, some, tuple(kinds))]:
+                entry = row.entry
+                with _named(row):
+                    ring = ring.after(row.number, entry) if isinstance(entry, ROOT_SIGNED) else ring
+            self._ring = claimed, ring
+        return self._ring[1]
+
+    def unsigned(self) -> int | None:
+        """The first entry that an administrator must sign and that stands by itself, if there is any.
+
+        Rows are found by what they are filed as: a quick look for whoever opens a ledger, and not the replay of
+        verification, which reads every one.
+        """
+        kinds = [cls.KIND for cls in ADMINISTRATIVE]
+        some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) ORDER BY number"
+        found = [row_of(row) for row in self._all(RECORD, some, tuple(kinds))]
+        return next((row.number for row in found if needs_administrator(row.entry)), None)
 
     def _one(self, table: sa.Table, **keys: object) -> TableRow:
         wanted = "WHERE " + " AND ".join(f"{key} = ?" for key in keys)
@@ -447,6 +484,18 @@ class Transaction:
     def _put(self, table: sa.Table, row: dict[str, object]) -> None:
         waiting = self._put_off.setdefault(table, {})
         waiting[tuple(row[key] for key in KEYS[table.name])] = tuple(row[name] for name in columns(table))
+
+
+@contextmanager
+def _named(row: Row) -> Iterator[None]:
+    """Say which entry of the record nobody who might had signed."""
+    try:
+        yield
+    except SfumatoError as wrong:
+        raise LedgerError(
+            f"entry {row.number} of the record was not signed by whom it needs: {wrong} Nothing was read and nothing "
+            "was spent. Look at all of it: sfumato ledger verify"
+        ) from None
 
 
 def _forged(key: Key) -> LedgerError:

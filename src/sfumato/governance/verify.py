@@ -7,7 +7,8 @@ from typing import Any  # stored rows by keys, with values of four kinds
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
-from sfumato.governance.entries import START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
+from sfumato.governance.entries import KEYS, START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
+from sfumato.governance.keyring import KeyRing
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply
 from sfumato.governance.transaction import Transaction
@@ -55,12 +56,13 @@ def check_record(
     """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
 
     ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
-    the reader trusts; without it the one that the record states. ``kept`` is the stored state, if it is
-    to follow from it too. ``unsigned`` rows are those of exports and databases from before rows were signed. ``state``
-    is an empty one to replay in. Time and memory grow linearly with the record.
+    the reader trusts, that of a root where the ledger has one; without it the one that the record states. ``kept`` is
+    the stored state, if it is to follow from it too. ``unsigned`` rows are those of exports and databases from before
+    rows were signed. ``state`` is an empty one to replay in. Time and memory grow linearly with the record.
     """
     state, readable = MemoryLedgerState() if state is None else state, True
     number, digest, trusted = 0, START, key
+    ring: KeyRing | None = None
     bare: list[int] = []
     wanted = list(heads)
     for row in rows:
@@ -73,7 +75,11 @@ def check_record(
         for head in reached:
             if head not in given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
                 yield LedgerFinding(entry=head.head.number, problem="is not the one that a signed head states")
-        if row.number == 1 and isinstance(entry, LedgerOpened):
+        ring = _certified(ring, row, entry)
+        if row.number == 1 and isinstance(entry, LedgerOpened) and entry.root is not None:
+            if ring is None:
+                yield LedgerFinding(entry=1, problem="is not signed by the root that it names")
+        elif row.number == 1 and isinstance(entry, LedgerOpened):
             trusted = entry.key if trusted is None else trusted
             if trusted != entry.key:
                 yield LedgerFinding(entry=1, problem="states another key than the one that is trusted")
@@ -85,7 +91,7 @@ def check_record(
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
         if row.head:
-            problem = _signature(row, state if readable else None, trusted)
+            problem = _signature(row, state if readable else None, trusted, ring)
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
             if isinstance(entry, Migrated):
@@ -112,8 +118,10 @@ def check_record(
         yield LedgerFinding(
             entry=place, problem=f"is missing: a signed head states it, and the record ends at {number}"
         )
+    if ring is not None and trusted is not None and trusted not in ring.roots:
+        yield LedgerFinding(entry=1, problem="the key that is trusted is none of this ledger's roots: give its root")
     for head in heads:
-        if trusted is None or not head.holds(trusted):
+        if not _holds(head, trusted, ring):
             yield LedgerFinding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
     if readable and kept is not None:
         try:
@@ -140,14 +148,31 @@ def _entered(state: MemoryLedgerState, row: Row, entry: Entry | None) -> str | N
     return None
 
 
-def _signature(row: Row, state: MemoryLedgerState | None, trusted: str | None) -> str | None:
+def _certified(ring: KeyRing | None, row: Row, entry: Entry | None) -> KeyRing | None:
+    """The key ring with what an entry certifies, also where the state can be replayed no more; None without a root."""
+    try:
+        if isinstance(entry, LedgerOpened) and row.number == 1:
+            return KeyRing.opened(entry)
+        return ring.after(row.number, entry) if ring is not None and isinstance(entry, KEYS) else ring
+    except SfumatoError:
+        return ring  # which the replay names
+
+
+def _holds(head: SignedHead, trusted: str | None, ring: KeyRing | None) -> bool:
+    """Whether a head was signed by the key that is trusted, or by one that a root certified for where it stands."""
+    return ring.signed(head) if ring is not None else trusted is not None and head.holds(trusted)
+
+
+def _signature(
+    row: Row, state: MemoryLedgerState | None, trusted: str | None, ring: KeyRing | None = None
+) -> str | None:
     """What is wrong with the signed head of a row, if anything is; the root of the state is compared at heads alone."""
     try:
         signed = SignedHead.read(row.head)
     except SfumatoError:
         return "carries something else than a signed head"
     head = signed.head
-    if trusted is None or (head.number, head.digest) != (row.number, row.digest) or not signed.holds(trusted):
+    if (head.number, head.digest) != (row.number, row.digest) or not _holds(signed, trusted, ring):
         return "carries a signature that does not hold for it"
     end = None if state is None else state.head
     if end is not None and (head.at, head.epsilon, head.delta, head.decisions) != (

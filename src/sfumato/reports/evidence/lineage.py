@@ -7,8 +7,9 @@ from sfumato.core.exact import fraction_text
 from sfumato.core.statement import Statement
 from sfumato.core.units import describe
 from sfumato.errors import SfumatoError
+from sfumato.governance.keyring import KeyRing
 from sfumato.governance.provenance import Approval, Later, Place, Provenance, ProvenanceLine, Reading
-from sfumato.reports.evidence.answers import Answer
+from sfumato.reports.evidence.answers import Answer, certified_then
 from sfumato.reports.explain import explain
 from sfumato.reports.particulars import asked, margins
 
@@ -55,8 +56,11 @@ def listed(charge: Provenance) -> dict[str, Json]:
     }
 
 
-def described(charge: Provenance, answer: Answer | None, *, key: str) -> dict[str, Json]:
-    """All that is known of a charge; ``key`` is the ledger's own, to say whether it signed the certificate too."""
+def described(charge: Provenance, answer: Answer | None, *, key: str, ring: KeyRing | None = None) -> dict[str, Json]:
+    """All that is known of a charge; ``key`` is the ledger's own, to say whether it signed the certificate too.
+
+    Where the keys of a ledger have roles, ``ring`` says which might sign certificates when this one was stored.
+    """
     said = charge.statement
     return {
         "charge": _place(charge.charged),
@@ -79,19 +83,19 @@ def described(charge: Provenance, answer: Answer | None, *, key: str) -> dict[st
         "later": [_later(later) for later in charge.later],
         "missing": list(charge.missing),
         "stated": {name: said.get(name) for name in STATED} if said else None,
-        "certificate": None if answer is None else _certificate(charge, answer, key),
+        "certificate": None if answer is None else _certificate(charge, answer, key, ring),
         "words": None if answer is None else _words(answer),
     }
 
 
-def _certificate(charge: Provenance, answer: Answer, key: str) -> Json:
+def _certificate(charge: Provenance, answer: Answer, key: str, ring: KeyRing | None) -> Json:
     return {
         "file": certificate_file(charge.number) if answer.release is not None else None,
         "text": charge.certificate,
         "consistent": answer.consistent,
         "findings": [{"field": finding.field, "problem": finding.problem} for finding in answer.findings],
         "signer": answer.signer,
-        "signed_by_ledger": answer.signer == key,
+        "signed_by_ledger": answer.signer == key if ring is None else certified_then(charge, answer.signer, ring),
     }
 
 

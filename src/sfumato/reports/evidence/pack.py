@@ -97,8 +97,8 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
     findings, trail = ledger.verify(), Trail.of(ledger)
     charges = scope.of(trail)
     touched = _touched(charges, [*ledger.balances(), *lifetimes(ledger)])
-    key = ledger.key.public_text
-    answers = {charge.number: answer_of(charge) for charge in charges}
+    key, ring = ledger.public_key, ledger.keys()
+    answers = {charge.number: answer_of(charge, ring) for charge in charges}
     sound = [
         (charge, answer.release)
         for charge in charges
@@ -133,7 +133,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         },
         "record": _record(findings, trail),
         "charges": _counted(charges, trail.within(account=scope.account), answers),
-        "releases": [described(charge, answers[charge.number], key=key) for charge in charges],
+        "releases": [described(charge, answers[charge.number], key=key, ring=ring) for charge in charges],
         "sections": [section.document for section in sections],
         "questions": [
             *(
