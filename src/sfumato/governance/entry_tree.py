@@ -39,7 +39,10 @@ def leaf_hash(digest: str) -> bytes:
     >>> leaf_hash("00" * 32).hex()[:16]
     '7f9c9e31ac8256ca'
     """
-    return hashlib.sha256(b"\x00" + bytes.fromhex(digest)).digest()
+    try:
+        return hashlib.sha256(b"\x00" + bytes.fromhex(digest)).digest()
+    except ValueError:
+        raise LedgerError("the digest of an entry is not one of hexadecimal digits; nothing was done.") from None
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:

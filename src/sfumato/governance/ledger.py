@@ -52,6 +52,9 @@ from sfumato.governance.verify import LedgerFinding, check, checked_state
 
 __all__ = ["Ledger"]
 
+SIGNED = "0005"
+"""The first tables whose rows are signed."""
+
 
 class Ledger(Governed):
     """All budgets of an institution.
@@ -146,12 +149,13 @@ class Ledger(Governed):
             last = place.readable()
             with store.rewriting() as (transaction, older):
                 record = SignedRecord(store, place, signing, _identifier(transaction, signing, store), clock)
-                if older is not None and last is not None and last.head.state:
+                unsigned = _unsigned(older)
+                if unsigned and last is not None and last.head.state:
                     raise Refused(
                         f"{store.name} is a backup from before rows were signed, and its anchor is from after that: "
                         "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
-                state = checked_state(transaction.rows(), heads=(), key=signing.public_text, unsigned=older is not None)
+                state = checked_state(transaction.rows(), heads=(), key=signing.public_text, unsigned=unsigned)
                 digests = {} if last is None else _digests(transaction, last.head.number)
                 lost, gap = record.gap(end_of(state), digests, last)
                 most = charge or Budget.none()
@@ -161,7 +165,7 @@ class Ledger(Governed):
                     anchored="" if last is None else last.text,
                     lost=lost,
                     gap=_larger(gap or Budget.none(), most),
-                    whole=gap is None or older is not None,
+                    whole=gap is None or unsigned,
                 )
                 given = (approvals or {}).items()
                 entry = replace(
@@ -451,21 +455,26 @@ def _brought_up_to_date(store: Store, place: FileAnchor, key: SigningKey, clock:
         if older is None:
             return  # somebody else was faster
         record = SignedRecord(store, place, key, _identifier(transaction, key, store), clock)
-        last = record.anchored()
-        if last.head.state:
+        last, unsigned = record.anchored(), _unsigned(older)
+        if last.head.tree or (unsigned and last.head.state):
             raise LedgerError(
                 f"the tables of {store.name} are older than its anchor {place.path}: the database was restored from a "
                 "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."
             )
-        state = checked_state(transaction.rows(), heads=(last,), key=key.public_text, unsigned=True)
+        state = checked_state(transaction.rows(), heads=(last,), key=key.public_text, unsigned=unsigned)
         end = end_of(state)
-        if end.number != last.head.number:
+        if unsigned and end.number != last.head.number:
             raise LedgerError(
                 f"entries {last.head.number + 1} to {end.number} of {store.name} came after what was anchored, and "
                 "rows were not signed then, so that anybody may have added them. Nothing was changed. If you know "
                 "them, open the ledger once with the sfumato that wrote them, which anchors them."
             )
         record.rewrite(transaction, state, [_migrated(state, older)])
+
+
+def _unsigned(tables: str | None) -> bool:
+    """Whether these tables, None for the newest, are from before rows were signed."""
+    return tables is not None and tables < SIGNED
 
 
 def _migrated(state: MemoryLedgerState, older: str) -> Migrated:

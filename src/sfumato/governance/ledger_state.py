@@ -41,6 +41,7 @@ from sfumato.governance.entries import (
     Started,
     WindowsDeclared,
 )
+from sfumato.governance.entry_tree import Frontier, leaf_hash
 from sfumato.governance.memory import MOST_PARTS
 from sfumato.governance.time_windows import grouped
 
@@ -57,6 +58,7 @@ __all__ = [
     "dataset_line",
     "decided_on",
     "end_of",
+    "grown",
     "lifetime_line",
     "losses_of",
     "population_line",
@@ -145,6 +147,16 @@ class Totals:
     """A digest of all entries that decided or declared something (:mod:`sfumato.governance.decision_state`)."""
     state: str = ""
     """The root of the map of the stored state (:mod:`sfumato.governance.leaves`); a replay leaves it out."""
+    frontier: Frontier = field(default_factory=Frontier)
+    """All that is needed to go on with the tree of entries (:mod:`sfumato.governance.entry_tree`)."""
+
+    @property
+    def tree(self) -> str:
+        """The root of the tree of entries; nothing where the frontier is one of another size, and no head states that.
+
+        A stored frontier is believed because a signed head states this root.
+        """
+        return self.frontier.root().hex() if self.frontier.size == self.number else ""
 
 
 class LedgerState(Protocol):
@@ -377,9 +389,25 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
         case Repriced():
             more = _reprice(state, entry)
             epsilon, delta = _added(epsilon, more.epsilon), _added(delta, more.delta)
+    frontier = Frontier() if totals is None else totals.frontier
     state.put_totals(
-        Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, decisions=decisions)
+        Totals(
+            number=row.number,
+            digest=row.digest,
+            at=entry.at,
+            epsilon=epsilon,
+            delta=delta,
+            decisions=decisions,
+            frontier=grown(frontier, row)[0],
+        )
     )
+
+
+def grown(frontier: Frontier, row: Row) -> tuple[Frontier, tuple[bytes, ...]]:
+    """The tree of entries after a row, and the subtrees that the row completes; lost entries are empty leaves."""
+    if frontier.size != row.number - 1:
+        frontier = frontier.without(row.number - 1 - frontier.size)
+    return frontier.grown(leaf_hash(row.digest))
 
 
 def end_of(state: LedgerState) -> Totals:

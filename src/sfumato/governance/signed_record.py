@@ -120,6 +120,7 @@ class SignedRecord:
             delta=totals.delta,
             decisions=totals.decisions,
             state=totals.state,
+            tree=totals.tree,
         )
 
     def time(self, transaction: Transaction, *, confirmed: bool = False) -> str:
@@ -187,7 +188,7 @@ class SignedRecord:
         """
         totals = transaction.end()
         head = self._head(totals)
-        if head == last.head:
+        if head == last.head and head.tree:
             return head
         place = last.head
         if head.number < place.number:
@@ -205,7 +206,7 @@ class SignedRecord:
                     raise self._rewritten(last.head.number)
                 raise LedgerError(f"entry {row.number} of the record was edited or moved; nothing was done.")
             place = self._signed_head(row)
-        if place != head:
+        if place != head or not head.tree:  # no head without a tree ends these tables
             raise LedgerError(f"the head in the stored state is not the signed end of the record. {VERIFY}")
         return head
 
@@ -243,7 +244,7 @@ class SignedRecord:
             apply(state, row, entry)
             state.head = replace(end_of(state), state=map_of(state).root())
             signed = self.signed(state.head)
-            transaction.put_row(row, signed)
+            transaction.put_row(row, signed, end.frontier)
         transaction.replace_state(state)
         return signed
 

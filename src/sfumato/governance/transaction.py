@@ -21,6 +21,7 @@ from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import CHARGING, START, Entry, Row
+from sfumato.governance.entry_tree import Frontier
 from sfumato.governance.leaves import (
     Key,
     about,
@@ -33,7 +34,7 @@ from sfumato.governance.leaves import (
     place_of,
     said,
 )
-from sfumato.governance.ledger_state import Charge, Edition, MemoryLedgerState, Totals, apply, decided_on
+from sfumato.governance.ledger_state import Charge, Edition, MemoryLedgerState, Totals, apply, decided_on, grown
 from sfumato.governance.rows import (
     ANSWER,
     BALANCE,
@@ -354,12 +355,13 @@ class Transaction:
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
         apply(self, row, entry)
         signed = sign(self.end())
-        self.put_row(row, signed)
+        self.put_row(row, signed, Frontier() if totals is None else totals.frontier)
         return signed
 
-    def put_row(self, row: Row, signed: SignedHead) -> None:
-        """Write a row with the head that it is the end of."""
-        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | {"head": signed.text})
+    def put_row(self, row: Row, signed: SignedHead, before: Frontier) -> None:
+        """Write a row with the head that it is the end of, and what it completes of the tree ``before`` it."""
+        made = {"head": signed.text, "subtrees": b"".join(grown(before, row)[1]).hex()}
+        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | made)
 
     def replace_state(self, state: MemoryLedgerState) -> None:
         """Throw the stored state away and write this one, which was worked out from the record alone."""
