@@ -85,6 +85,7 @@ def test_the_commands_are_these():
         "plan status",
         "plot",
         "query",
+        "receipt",
         "releases",
         "report",
         "schema",
@@ -171,7 +172,7 @@ type = "text"
 keys = ["F", "M"]
 """
 NOTHING_LOST = "sfumato ledger recover"  # its example is refused where no entry was lost
-LAST = ("plan", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, the board last of all
+LAST = ("plan", "receipt", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, the board last of all
 
 
 def provided(folder: Path) -> set[str]:

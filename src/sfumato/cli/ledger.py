@@ -10,6 +10,7 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
+from sfumato.cli.proofs import read_head
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.errors import InvalidInput, SfumatoError
 
@@ -132,7 +133,7 @@ def verify(
     """
     from sfumato.governance import settings
 
-    heads = [_head(file) for file in head or ()]
+    heads = [read_head(file) for file in head or ()]
     if export is not None:
         _verify_export(export, heads, key, as_json=as_json)
         return
@@ -159,8 +160,8 @@ def verify(
 def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Print the signed head of the record, to be published: later it holds the record to what it is today.
 
-    It states the number of entries, the sums of all charges and digests of the record, of its decisions and of its
-    balances, and nothing about anybody's data.
+    It states the number of entries, the sums of all charges and digests of the record, of its decisions, of its
+    balances and of the tree that receipts lead to, and nothing about anybody's data.
 
     Example: $ sfumato ledger head -o head.json
     """
@@ -181,6 +182,7 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
                 "delta": str(said.delta),
                 "decisions": said.decisions,
                 "state": said.state,
+                "tree": said.tree,
                 "signature": signed.signature,
                 "written": out and str(out),
             }
@@ -435,15 +437,6 @@ def _exported(line: str, file: Path, number: int) -> "Row":
         raise InvalidInput(
             f"{file}: line {number} is not an entry of a ledger; nothing was verified. Get one: sfumato ledger export"
         ) from None
-
-
-def _head(file: Path) -> "SignedHead":
-    from sfumato.governance.anchor import SignedHead
-
-    try:
-        return SignedHead.read(file.read_text("utf-8").strip())
-    except (SfumatoError, UnicodeDecodeError):
-        raise InvalidInput(f"{file} is not a signed head; nothing was verified. Get one: sfumato ledger head") from None
 
 
 def _document(row: "Row") -> dict[str, object]:

@@ -8,6 +8,7 @@ which covers the random nonce of the row: who sees the hash of a neighbour in a 
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sfumato.errors import LedgerError
 
@@ -17,11 +18,13 @@ __all__ = [
     "Node",
     "consistency_holds",
     "consistency_path",
+    "entered",
     "inclusion_holds",
     "inclusion_path",
     "leaf_hash",
     "node_hash",
     "nothing",
+    "root_text",
 ]
 
 SIZE = 32  # bytes of a hash
@@ -155,6 +158,25 @@ class Frontier:
         if made is None or made.text != text:  # one text for one frontier
             raise LedgerError("the stored frontier of the tree of entries cannot be read; nothing was done.")
         return made
+
+
+@lru_cache(maxsize=64)
+def entered(frontier: Frontier, number: int, digest: str) -> tuple[Frontier, tuple[bytes, ...]]:
+    """The frontier after entry ``number``, by its digest, and the subtrees that it completes; those between are lost.
+
+    >>> three, completed = entered(Frontier(), 3, "ab" * 32)
+    >>> three == Frontier().without(2).after(leaf_hash("ab" * 32)), completed
+    (True, ())
+    """
+    if frontier.size != number - 1:
+        frontier = frontier.without(number - 1 - frontier.size)
+    return frontier.grown(leaf_hash(digest))
+
+
+@lru_cache(maxsize=64)
+def root_text(frontier: Frontier) -> str:
+    """The root in hexadecimal digits; kept, since the same one is asked for before and after each charge."""
+    return frontier.root().hex()
 
 
 def inclusion_path(index: int, size: int, node: Node) -> tuple[bytes, ...]:

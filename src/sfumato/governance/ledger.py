@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.core.budget import Budget
+from sfumato.core.certificate import Certificate
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
 from sfumato.core.query import Dataset, check_name
@@ -43,6 +44,7 @@ from sfumato.governance.ledger_state import (
     end_of,
     population_line,
 )
+from sfumato.governance.receipts import Receipt, issued, place_of_certificate
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
@@ -359,6 +361,16 @@ class Ledger(Governed):
         """The signed head of the record, to be published."""
         with self.record.reading() as transaction:
             return self.record.head(transaction)
+
+    def receipt(self, which: int | Certificate, *heads: SignedHead) -> Receipt:
+        """The receipt of a release, by the number of its entry or by its certificate; it leads to published ``heads``.
+
+        It shows to whoever has the certificate that this ledger stored it (:mod:`sfumato.governance.receipts`).
+        """
+        with self.record.reading() as transaction:
+            number = which if isinstance(which, int) else place_of_certificate(transaction, which.text)
+            head = self.record.head(transaction)
+            return issued(transaction, number, head, key=self.key.public_text, heads=heads)
 
     def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""

@@ -41,7 +41,7 @@ from sfumato.governance.entries import (
     Started,
     WindowsDeclared,
 )
-from sfumato.governance.entry_tree import Frontier, leaf_hash
+from sfumato.governance.entry_tree import Frontier, entered, root_text
 from sfumato.governance.memory import MOST_PARTS
 from sfumato.governance.time_windows import grouped
 
@@ -58,7 +58,6 @@ __all__ = [
     "dataset_line",
     "decided_on",
     "end_of",
-    "grown",
     "lifetime_line",
     "losses_of",
     "population_line",
@@ -152,11 +151,8 @@ class Totals:
 
     @property
     def tree(self) -> str:
-        """The root of the tree of entries; nothing where the frontier is one of another size, and no head states that.
-
-        A stored frontier is believed because a signed head states this root.
-        """
-        return self.frontier.root().hex() if self.frontier.size == self.number else ""
+        """The root of the tree of entries, by which a head proves the frontier; nothing where its size is another."""
+        return root_text(self.frontier) if self.frontier.size == self.number else ""
 
 
 class LedgerState(Protocol):
@@ -398,16 +394,9 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             epsilon=epsilon,
             delta=delta,
             decisions=decisions,
-            frontier=grown(frontier, row)[0],
+            frontier=entered(frontier, row.number, row.digest)[0],
         )
     )
-
-
-def grown(frontier: Frontier, row: Row) -> tuple[Frontier, tuple[bytes, ...]]:
-    """The tree of entries after a row, and the subtrees that the row completes; lost entries are empty leaves."""
-    if frontier.size != row.number - 1:
-        frontier = frontier.without(row.number - 1 - frontier.size)
-    return frontier.grown(leaf_hash(row.digest))
 
 
 def end_of(state: LedgerState) -> Totals:

@@ -8,9 +8,9 @@ from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
 from sfumato.governance.entries import START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
-from sfumato.governance.entry_tree import Frontier
+from sfumato.governance.entry_tree import Frontier, entered
 from sfumato.governance.leaves import map_of
-from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply, end_of, grown
+from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply, end_of
 from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
@@ -174,7 +174,7 @@ def _completed(state: MemoryLedgerState, row: Row) -> str:
     """The subtrees that a row completes, as they are stored; of a row that cannot be entered, what it carries."""
     try:
         before = Frontier() if state.head is None else state.head.frontier
-        return b"".join(grown(before, row)[1]).hex()
+        return b"".join(entered(before, row.number, row.digest)[1]).hex()
     except LedgerError:
         return row.subtrees
 
