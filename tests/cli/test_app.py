@@ -172,7 +172,7 @@ type = "text"
 keys = ["F", "M"]
 """
 NOTHING_LOST = "sfumato ledger recover"  # its example is refused where no entry was lost
-LAST = ("plan", "receipt", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, the board last of all
+LAST = ("plan", "receipt", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, a board last
 
 
 def provided(folder: Path) -> set[str]:

@@ -7,6 +7,7 @@ the same transaction, so that what is filled in here from rows that somebody edi
 import sqlalchemy as sa
 from alembic import op
 
+from sfumato.errors import LedgerError
 from sfumato.governance.entry_tree import Frontier, leaf_hash
 
 __all__ = ["branch_labels", "depends_on", "down_revision", "revision", "upgrade"]
@@ -33,6 +34,8 @@ def upgrade() -> None:
         found = connection.execute(page.limit(PAGE)).all()
         made = []
         for number, digest in found:
+            if type(number) is not int or type(digest) is not str:
+                raise LedgerError("a row of the record cannot be read: somebody wrote to it; nothing was changed.")
             frontier, completed = frontier.without(number - 1 - frontier.size).grown(leaf_hash(digest))
             if completed:
                 made.append({"place": number, "made": b"".join(completed).hex()})
