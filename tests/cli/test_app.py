@@ -92,6 +92,7 @@ def test_the_commands_are_these():
         "plan status",
         "plot",
         "query",
+        "receipt",
         "releases",
         "report",
         "schema",
@@ -180,7 +181,7 @@ keys = ["F", "M"]
 NOTHING_LOST = "sfumato ledger recover"  # its example is refused where no entry was lost
 ENTERED = "sfumato key enter"  # and this one where the document stands in the record already
 OF_A_ROOT = tuple(f"sfumato key {name}" for name in ("certify", "revoke", "rotate-root", "enter"))
-LAST = ("plan", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, the board last of all
+LAST = ("plan", "receipt", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, a board last
 
 
 def provided(folder: Path) -> set[str]:

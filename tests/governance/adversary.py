@@ -38,6 +38,7 @@ from sfumato.governance.entries import (
     Started,
     TermsDeclared,
 )
+from sfumato.governance.entry_tree import Frontier
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import MemoryLedgerState, Totals, apply, end_of, question_key, replay
@@ -247,6 +248,7 @@ def asked_of(of: Scene, ledger: Ledger, account: Any) -> dict[str, Callable[[], 
         "the charge of a stream": lambda: account.again(of.stream.number, "a stream"),
         "a place of a stream again": lambda: account.advance(of.stream, 1, "c", datasets=[VISITS]),
         "an answer without a start": lambda: account.commit_text(of.queued, "queued", "{}"),
+        "a receipt": lambda: ledger.receipt(of.answered.number + 1),  # of the entry that answers it
         "which are closed": lambda: [account.closed(each) for each in (SCANS, NEW_SCANS, VISITS)],
         "what is left": lambda: account.left_for([VISITS]),
         "a second opening": lambda: ledger.open_account(ACCOUNT, unit=PATIENT, cap=Budget(epsilon=9), reason="again"),
@@ -361,7 +363,8 @@ def appended(entry: object, *, key: SigningKey | None = None, copied_head: bool 
 
 
 def _signed(end: Totals, last: str, key: SigningKey) -> str:
-    fields = {name: getattr(end, name) for name in ("number", "digest", "at", "epsilon", "delta", "decisions", "state")}
+    names = ("number", "digest", "at", "epsilon", "delta", "decisions", "state", "tree")
+    fields = {name: getattr(end, name) for name in names}
     return SignedHead.sign(Head(ledger=SignedHead.read(last).head.ledger, **fields), key).text
 
 
@@ -436,6 +439,13 @@ def aimed(of_scene: Scene) -> dict[str, Change]:
         def change(tables: Tables, _: random.Random) -> None:
             for row in tables[table]:
                 row[column] = {one: other, other: one}.get(row[column], row[column])
+
+        return change
+
+    def all_rows(**values: object) -> Change:
+        def change(tables: Tables, _: random.Random) -> None:
+            for row in tables["record"]:
+                row.update(values)
 
         return change
 
@@ -518,6 +528,15 @@ def aimed(of_scene: Scene) -> dict[str, Change]:
         "an earlier end": lambda tables, _: tables["head"][0].update(of_scene.before[2]["head"][0]),
         "another time": changed(of("head", one=1), at="2020-01-01T00:00:00+00:00"),
         "no head": removed("head", one=1),
+        "no frontier": changed(of("head", one=1), frontier="0:"),
+        "the frontier of before": lambda tables, _: tables["head"][0].update(
+            frontier=of_scene.before[2]["head"][0]["frontier"]
+        ),
+        "a frontier of other entries": lambda tables, _: tables["head"][0].update(
+            frontier=Frontier().without(tables["head"][0]["number"]).text
+        ),
+        "no subtrees": all_rows(subtrees=""),
+        "other subtrees": all_rows(subtrees="ab" * 160),
         "no nodes": lambda tables, _: tables["node"].clear(),
         "another root node": lambda tables, _: tables.update(
             node=copy.deepcopy(of_scene.before[2]["node"]) + [row for row in tables["node"] if len(row["path"]) > 1]

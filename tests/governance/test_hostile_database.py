@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from sfumato.errors import LedgerError
+from sfumato.governance import receipts
+from sfumato.governance.entry_tree import inclusion_holds
 from sfumato.governance.signed_record import SignedRecord
 from sfumato.governance.transaction import Transaction
 from tests.governance.adversary import (
@@ -77,6 +79,12 @@ def test_the_untouched_ledger_gives_and_refuses_what_it_should(untouched: dict[s
         *("a second opening", "a dataset of other people", "a veto lifted by somebody", "a raise without a decision"),
     }
     assert untouched["the answer of a retry"] == untouched["a stored answer"] == ("given", '{"answer":7}')
+    receipt = untouched["a receipt"][1]
+    assert inclusion_holds(
+        receipt.leaf('{"answer":7}'),
+        *(receipt.number - 1, receipt.head.head.number),
+        *([bytes.fromhex(each) for each in receipt.path], bytes.fromhex(receipt.head.head.tree)),
+    )
     assert untouched["a proposal about people"] == ("given", ("scans",))
 
 
@@ -180,7 +188,12 @@ def unsigned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SignedRecord, "proven", believed)
 
 
+def unheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receipts, "_wrong", lambda *_: False)
+
+
 BROKEN = {
+    "any proof is handed out": (unheld, ["other subtrees"]),
     "nothing is proven": (unproven, ["nothing spent by the account", "a settled charge open", "an answer removed"]),
     "any head is believed": (unsigned, ["appended: an account", "a raised cap, and a map that fits"]),
 }

@@ -20,6 +20,7 @@ from sfumato.cli import (
     pictures,
     plan,
     query,
+    receipt,
     schema,
     stream,
     suggest_limit,
@@ -77,6 +78,7 @@ app.command("query")(query.query)
 app.command("suggest-limit")(suggest_limit.suggest_limit)
 app.command("graph")(graph.graph)
 app.command("verify")(certificate.verify)
+app.command("receipt")(receipt.receipt)
 app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)

@@ -9,12 +9,13 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, Key, Language, LegalBasis, Reason, say, say_json, say_paragraphs, target_of
+from sfumato.cli.proofs import as_document, checked
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.core.release import Release
 
-__all__ = ["File", "explain", "published", "report", "verify"]
+__all__ = ["File", "explain", "published", "reading", "report", "verify"]
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The certificate, a JSON file.")]
 Audience = Literal["public", "patient", "clinician", "manager", "board"]
@@ -36,6 +37,17 @@ def verify(
         Path | None,
         typer.Option(metavar="FILE", help="With --root: the ledger's settings file; it knows of revocations."),
     ] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The receipt of the certificate, from sfumato receipt.")
+    ] = None,
+    head: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="With --receipt: a head that the ledger published; as many as you have."),
+    ] = None,
+    ledger_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="With --receipt: the public key of the ledger, if it is not that of --key."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate from itself alone: sensitivity, loss, cost, seals and signature.
@@ -46,24 +58,37 @@ def verify(
     With --root the signing key need not be known: it is believed by its own certificate from the root, which lies
     beside it as a file or stands in the ledger.
 
+    With a receipt also whether the ledger stored it, as of the signed head in the receipt. Whoever holds the key could
+    sign a head that nobody else saw: with a head that was published the release is final.
+
     Example: $ sfumato verify sfumato-demo/ili.json --key sfumato-demo/key.pub
     """
+    from sfumato.core.documents import canonical
     from sfumato.reports.verify import read
     from sfumato.reports.verify import verify as check
 
+    if receipt is None and (head or ledger_key is not None):
+        raise InvalidInput("--head and --ledger-key go with --receipt. Nothing was verified.")
     if root is not None:
+        if receipt is not None:
+            raise InvalidInput("a receipt goes with --key and --ledger-key, not with --root. Nothing was verified.")
         _verify_from_root(file, root, key, certified, ledger, as_json=as_json)
         return
     if certified is not None or ledger is not None:
         raise InvalidInput("--certified and --ledger go with --root: whose root? Nothing was verified.")
-    with _reading(file):
-        outcome = check(read(file), key=key)
+    with reading(file):
+        document = read(file)
+        outcome = check(document, key=key)
+        stored = None if receipt is None else checked(canonical(document), receipt, head or (), ledger_key or key)
     if as_json:
         findings = [{"field": finding.field, "problem": finding.problem} for finding in outcome.findings]
-        say_json({"consistent": outcome.consistent, "authenticated": outcome.authenticated, "findings": findings})
+        said = {"consistent": outcome.consistent, "authenticated": outcome.authenticated, "findings": findings}
+        say_json(said if stored is None else said | {"receipt": as_document(stored)})
     else:
         say(str(outcome))
-    if not outcome.consistent:
+        if stored is not None:
+            say(str(stored))
+    if not outcome.consistent or not (stored is None or stored.holds):
         raise typer.Exit(Exit.FOUND_WRONG)
 
 
@@ -72,15 +97,15 @@ def _verify_from_root(
 ) -> None:
     """Verify by the certificate of the signing key, or by the ledger that stores the release; say as of when."""
     from sfumato.cli.keys import certificate_of
-    from sfumato.cli.reading import reading
+    from sfumato.cli.reading import reading as reading_ledger
     from sfumato.reports.release_keys import verify_by_certificate, verify_by_ledger
     from sfumato.reports.verify import read
 
     beside = Path(f"{key}.cert") if certified is None and key is not None else certified
-    with _reading(file):
+    with reading(file):
         document = read(file)
         if ledger is not None:
-            with reading(ledger, root, None) as book:
+            with reading_ledger(ledger, root, None) as book:
                 outcome = verify_by_ledger(document, ledger=book)
         elif beside is not None:
             outcome = verify_by_certificate(document, root=root, certificate=certificate_of(beside))
@@ -168,12 +193,12 @@ def published(file: Path, key: str | None) -> "Release":
     """The release in a certificate that verifies."""
     from sfumato.reports.verify import load
 
-    with _reading(file):
+    with reading(file):
         return load(file, key=key)
 
 
 @contextmanager
-def _reading(file: Path) -> Iterator[None]:
+def reading(file: Path) -> Iterator[None]:
     """Refuse what reading itself stumbles over: half a character, a number of thousands of digits, endless nesting."""
     try:
         yield

@@ -10,8 +10,9 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
+from sfumato.cli.proofs import read_head
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
-from sfumato.cli.reading import Published, Trusted, published_head, reading
+from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def verify(
     from sfumato.governance import settings
     from sfumato.governance.seen_head import SeenHead
 
-    heads = [published_head(file) for file in head or ()]
+    heads = [read_head(file) for file in head or ()]
     if export is not None:
         _verify_export(export, heads, key, as_json=as_json)
         return
@@ -187,8 +188,8 @@ def verify(
 def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """Print the signed head of the record, to be published: later it holds the record to what it is today.
 
-    It states the number of entries, the sums of all charges and digests of the record, of its decisions and of its
-    balances, and nothing about anybody's data.
+    It states the number of entries, the sums of all charges and digests of the record, of its decisions, of its
+    balances and of the tree that receipts lead to, and nothing about anybody's data.
 
     Example: $ sfumato ledger head -o head.json
     """
@@ -209,6 +210,7 @@ def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_
                 "delta": str(said.delta),
                 "decisions": said.decisions,
                 "state": said.state,
+                "tree": said.tree,
                 "signature": signed.signature,
                 "written": out and str(out),
             }

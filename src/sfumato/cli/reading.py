@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.output import say
-from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.cli.proofs import read_head
 
 if TYPE_CHECKING:
-    from sfumato.governance.anchor import SignedHead
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["Published", "Trusted", "published_head", "reading"]
+__all__ = ["Published", "Trusted", "reading"]
 
 Trusted = Annotated[
     str | None,
@@ -35,7 +34,7 @@ def reading(where: Path | None, key: str | None, head: Path | None, *, checked: 
     """The ledger that is meant, for the length of a block, without its private key; what cannot be noticed is said."""
     from sfumato.governance import settings
 
-    given = None if head is None else published_head(head)
+    given = None if head is None else read_head(head)
     book = settings.reading(where, key=key, head=given, checked=checked)
     try:
         if book.held_to_nothing:
@@ -47,13 +46,3 @@ def reading(where: Path | None, key: str | None, head: Path | None, *, checked: 
         yield book
     finally:
         book.close()
-
-
-def published_head(file: Path) -> "SignedHead":
-    """A signed head in a file."""
-    from sfumato.governance.anchor import SignedHead
-
-    try:
-        return SignedHead.read(file.read_text("utf-8").strip())
-    except (SfumatoError, UnicodeDecodeError):
-        raise InvalidInput(f"{file} is not a signed head; nothing was verified. Get one: sfumato ledger head") from None

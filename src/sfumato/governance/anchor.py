@@ -35,11 +35,12 @@ class Head:
     """Where a record stands: its last entry, and the sums of all that was ever charged (given back or not).
 
     ``state`` is the root of the map of the stored state, ``decisions`` a digest of all entries that decide or declare
-    something; heads of the first version state neither.
+    something; heads of the first version state neither. ``tree`` is the root of the tree of all entries
+    (:mod:`sfumato.governance.entry_tree`), which heads of the second version do not state either.
     """
 
     KIND: ClassVar[str] = "ledger.head"
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     ledger: str
     number: int
     digest: str
@@ -48,6 +49,7 @@ class Head:
     delta: Fraction
     decisions: str = ""
     state: str = ""
+    tree: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +142,11 @@ _RECENT = _Recent()
 
 @lru_cache(maxsize=64)
 def _said(head: Head) -> str:
-    """A head as it was signed: one of the first version without what came later."""
+    """A head as it was signed: one of an older version without what came later."""
     body = encode(head)
-    if not head.state and isinstance(body, dict):
-        body = {name: value for name, value in body.items() if name not in ("decisions", "state")} | {"version": 1}
+    if not head.tree and isinstance(body, dict):
+        version, later = (2, {"tree"}) if head.state else (1, {"decisions", "state", "tree"})
+        body = {name: value for name, value in body.items() if name not in later} | {"version": version}
     return canonical(body)
 
 

@@ -505,7 +505,8 @@ class Row:
     """A row of the record: its digest covers its number, its body and, through ``previous``, all rows before it.
 
     ``nonce`` is random, so that two copies of a record never go on with the same digest; the first rows of old ledgers
-    have none. ``head`` is the text of the signed head that this row was the end of; not part of the digest.
+    have none. ``head`` is the text of the signed head that this row was the end of, ``subtrees`` the hashes of the
+    subtrees of the tree of entries that this row completed, smallest first; neither is part of the digest.
 
     >>> row = Row.after(0, START, LedgerOpened(at="2026-01-01T00:00:00+00:00", identifier="a", key="b"))
     >>> row.number, row.kind, row.digest == row.expected
@@ -519,6 +520,7 @@ class Row:
     digest: str
     nonce: str = ""
     head: str = ""
+    subtrees: str = ""
 
     @classmethod
     def after(cls, number: int, previous: str, entry: Entry) -> "Row":

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.core.budget import Budget
+from sfumato.core.certificate import Certificate
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
 from sfumato.core.query import Dataset, check_name
@@ -46,6 +47,7 @@ from sfumato.governance.ledger_state import (
     end_of,
     population_line,
 )
+from sfumato.governance.receipts import Receipt, issued, place_of_certificate
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
@@ -58,6 +60,8 @@ __all__ = ["Ledger"]
 
 Key = SigningKey | str | Path
 """A private key, or its file."""
+SIGNED = "0005"
+"""The first tables whose rows are signed."""
 
 
 class Ledger(Governed, Keyed):
@@ -219,12 +223,13 @@ class Ledger(Governed, Keyed):
             last = place.readable()
             with store.rewriting() as (transaction, older):
                 record = _record(store, place, signing, _opened(transaction, store), clock, root=_public(root))
-                if older is not None and last is not None and last.head.state:
+                unsigned = _unsigned(older)
+                if unsigned and last is not None and last.head.state:
                     raise Refused(
                         f"{store.name} is a backup from before rows were signed, and its anchor is from after that: "
                         "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
-                state = checked_state(transaction.rows(), heads=(), key=record.public_key, unsigned=older is not None)
+                state = checked_state(transaction.rows(), heads=(), key=record.public_key, unsigned=unsigned)
                 digests = {} if last is None else _digests(transaction, last.head.number)
                 lost, gap = record.gap(end_of(state), digests, last, state.decided.keys)
                 most = charge or Budget.none()
@@ -234,7 +239,7 @@ class Ledger(Governed, Keyed):
                     anchored="" if last is None else last.text,
                     lost=lost,
                     gap=_larger(gap or Budget.none(), most),
-                    whole=gap is None or older is not None,
+                    whole=gap is None or unsigned,
                 )
                 given = (approvals or {}).items()
                 entry = replace(
@@ -453,6 +458,16 @@ class Ledger(Governed, Keyed):
         with self.record.reading() as transaction:
             return self.record.head(transaction)
 
+    def receipt(self, which: int | Certificate, *heads: SignedHead) -> Receipt:
+        """The receipt of a release, by the number of its entry or by its certificate; it leads to published ``heads``.
+
+        It shows to whoever has the certificate that this ledger stored it (:mod:`sfumato.governance.receipts`).
+        """
+        with self.record.reading() as transaction:
+            number = which if isinstance(which, int) else place_of_certificate(transaction, which.text)
+            head = self.record.head(transaction)
+            return issued(transaction, number, head, key=self.key.public_text, heads=heads)
+
     def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""
         anchored = self.record.anchor.readable()
@@ -623,21 +638,26 @@ def _brought_up_to_date(
         if older is None:
             return  # somebody else was faster
         record = _record(store, place, key, _opened(transaction, store), clock, root=root)
-        last = record.anchored()
-        if last is None or last.head.state:
+        last, unsigned = record.anchored(), _unsigned(older)
+        if last is None or last.head.tree or (unsigned and last.head.state):
             raise LedgerError(
                 f"the tables of {store.name} are older than its anchor {place.path}: the database was restored from a "
                 "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."
             )
-        state = checked_state(transaction.rows(), heads=(last,), key=record.public_key, unsigned=True)
+        state = checked_state(transaction.rows(), heads=(last,), key=record.public_key, unsigned=unsigned)
         end = end_of(state)
-        if end.number != last.head.number:
+        if unsigned and end.number != last.head.number:
             raise LedgerError(
                 f"entries {last.head.number + 1} to {end.number} of {store.name} came after what was anchored, and "
                 "rows were not signed then, so that anybody may have added them. Nothing was changed. If you know "
                 "them, open the ledger once with the sfumato that wrote them, which anchors them."
             )
         record.rewrite(transaction, state, [_migrated(state, older)])
+
+
+def _unsigned(tables: str | None) -> bool:
+    """Whether these tables, None for the newest, are from before rows were signed."""
+    return tables is not None and tables < SIGNED
 
 
 def _migrated(state: MemoryLedgerState, older: str) -> Migrated:

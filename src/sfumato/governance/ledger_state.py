@@ -44,6 +44,7 @@ from sfumato.governance.entries import (
     WindowsDeclared,
     unwrapped,
 )
+from sfumato.governance.entry_tree import Frontier, entered, root_text
 from sfumato.governance.keyring import check_entry
 from sfumato.governance.memory import MOST_PARTS
 from sfumato.governance.time_windows import grouped
@@ -150,6 +151,13 @@ class Totals:
     """A digest of all entries that decided or declared something (:mod:`sfumato.governance.decision_state`)."""
     state: str = ""
     """The root of the map of the stored state (:mod:`sfumato.governance.leaves`); a replay leaves it out."""
+    frontier: Frontier = field(default_factory=Frontier)
+    """All that is needed to go on with the tree of entries (:mod:`sfumato.governance.entry_tree`)."""
+
+    @property
+    def tree(self) -> str:
+        """The root of the tree of entries, by which a head proves the frontier; nothing where its size is another."""
+        return root_text(self.frontier) if self.frontier.size == self.number else ""
 
 
 class LedgerState(Protocol):
@@ -385,8 +393,17 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
         case Repriced():
             more = _reprice(state, entry)
             epsilon, delta = _added(epsilon, more.epsilon), _added(delta, more.delta)
+    frontier = Frontier() if totals is None else totals.frontier
     state.put_totals(
-        Totals(number=row.number, digest=row.digest, at=entry.at, epsilon=epsilon, delta=delta, decisions=decisions)
+        Totals(
+            number=row.number,
+            digest=row.digest,
+            at=entry.at,
+            epsilon=epsilon,
+            delta=delta,
+            decisions=decisions,
+            frontier=entered(frontier, row.number, row.digest)[0],
+        )
     )
 
 

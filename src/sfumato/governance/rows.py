@@ -21,6 +21,7 @@ from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.balances import Balance
 from sfumato.governance.entries import ENTRIES, Row
+from sfumato.governance.entry_tree import Frontier
 from sfumato.governance.ledger_state import Charge, Edition, Totals
 
 __all__ = [
@@ -65,8 +66,12 @@ def _table(name: str, *columns: str, **typed: type[sa.types.TypeEngine[Any]]) ->
     )
 
 
-RECORD = _table("record", "kind", "body", "previous", "digest", "nonce", "head", number=sa.BigInteger)
-HEAD = _table("head", "digest", "at", "epsilon", "delta", "state", "decisions", one=sa.Integer, number=sa.BigInteger)
+RECORD = _table("record", "kind", "body", "previous", "digest", "nonce", "head", "subtrees", number=sa.BigInteger)
+HEAD = _table(
+    *("head", "digest", "at", "epsilon", "delta", "state", "decisions", "frontier"),
+    one=sa.Integer,
+    number=sa.BigInteger,
+)
 BALANCE = _table(
     "balance",
     *("name", "unit", "cap_epsilon", "cap_delta", "cap_rho", "cap_loss", "loss_order"),
@@ -220,7 +225,7 @@ def _budget(epsilon: str, delta: str) -> Budget:
 
 def row_of(row: TableRow) -> Row:
     """A row of the record, from that of the database; bytes in the place of a text are never taken for it."""
-    texts = (row.kind, row.body, row.previous, row.digest, row.nonce, row.head)
+    texts = (row.kind, row.body, row.previous, row.digest, row.nonce, row.head, row.subtrees)
     return Row(row.number, *(text if type(text) is str else repr(text) for text in texts))
 
 
@@ -298,14 +303,18 @@ def totals_of(row: TableRow) -> Totals:
         delta=delta,
         decisions=row.decisions,
         state=row.state,
+        frontier=_frontier(row.frontier),
     )
+
+
+_frontier = lru_cache(maxsize=64)(Frontier.read)
 
 
 def totals_row(totals: Totals) -> dict[str, object]:
     """The head and the sums as a row."""
     values = {"one": 1, "number": totals.number, "digest": totals.digest, "at": totals.at}
     values |= {"epsilon": _text(totals.epsilon), "delta": _text(totals.delta)}
-    return values | {"state": totals.state, "decisions": totals.decisions}
+    return values | {"state": totals.state, "decisions": totals.decisions, "frontier": totals.frontier.text}
 
 
 @_readable

@@ -197,6 +197,7 @@ class SignedRecord:
             delta=totals.delta,
             decisions=totals.decisions,
             state=totals.state,
+            tree=totals.tree,
         )
 
     def time(self, transaction: Transaction, *, confirmed: bool = False) -> str:
@@ -279,7 +280,7 @@ class SignedRecord:
             return head
         if self.opening is not None and not self.holds(last, transaction):
             raise self._foreign()
-        if head == last.head:
+        if head == last.head and head.tree:
             return head
         place = last.head
         if head.number < place.number:
@@ -297,7 +298,7 @@ class SignedRecord:
                     raise self._rewritten(last.head.number)
                 raise LedgerError(f"entry {row.number} of the record was edited or moved; nothing was done.")
             place = self._signed_head(row, transaction).head
-        if place != head:
+        if place != head or not head.tree:  # no head without a tree ends these tables
             raise LedgerError(f"the head in the stored state is not the signed end of the record. {VERIFY}")
         if isinstance(self.anchor, SeenHead):
             self.anchor.saw(self._signed_end(transaction))
@@ -346,7 +347,7 @@ class SignedRecord:
             if state.decided.keys is not None:
                 state.decided.keys.check(Role.CHARGE, self.signing.public_text, row.number, entry.at)
             signed = self.signed(state.head)
-            transaction.put_row(row, signed)
+            transaction.put_row(row, signed, end.frontier)
         transaction.replace_state(state)
         return signed
 

@@ -121,7 +121,7 @@ class Store:
         try:
             migrate(connection)
         except Exception as wrong:
-            if isinstance(wrong, SQLAlchemyError):
+            if isinstance(wrong, (SQLAlchemyError, LedgerError)):
                 raise
             raise LedgerError(
                 f"{self.name} was written by a newer sfumato (tables {present(connection)}, known are up to "

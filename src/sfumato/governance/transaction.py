@@ -22,6 +22,7 @@ from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import ADMINISTRATIVE, CHARGING, START, Entry, Row
 from sfumato.governance.entries import KEYS as ROOT_SIGNED
+from sfumato.governance.entry_tree import Frontier, entered
 from sfumato.governance.keyring import KeyRing, check_entry, needs_administrator
 from sfumato.governance.leaves import (
     Key,
@@ -332,6 +333,15 @@ class Transaction:
         """The rows of the record after a number, in order, in batches."""
         return map(row_of, self._paged(RECORD, "number", after))
 
+    def row_until(self, number: int) -> Row | None:
+        """The last row of the record up to a number: that row, unless it was lost."""
+        found = next(self._all(RECORD, "WHERE number <= ? ORDER BY number DESC LIMIT 1", (number,)), None)
+        return None if found is None else row_of(found)
+
+    def rows_with(self, kind: str, word: str) -> Iterator[Row]:
+        """The rows of a kind whose text holds a word of letters and digits, as the database says: to be looked at."""
+        return map(row_of, self._all(RECORD, "WHERE kind = ? AND body LIKE ? ORDER BY number", (kind, f"%{word}%")))
+
     def entry_at(self, number: int, digest: str) -> Entry:
         """An entry by its number and the digest that the state states for it: what is not that entry is refused."""
         row = self.row(number)
@@ -362,12 +372,13 @@ class Transaction:
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
         apply(self, row, entry)
         signed = sign(self.end())
-        self.put_row(row, signed)
+        self.put_row(row, signed, Frontier() if totals is None else totals.frontier)
         return signed
 
-    def put_row(self, row: Row, signed: SignedHead) -> None:
-        """Write a row with the head that it is the end of."""
-        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | {"head": signed.text})
+    def put_row(self, row: Row, signed: SignedHead, before: Frontier) -> None:
+        """Write a row with the head that it is the end of, and what it completes of the tree ``before`` it."""
+        made = {"head": signed.text, "subtrees": b"".join(entered(before, row.number, row.digest)[1]).hex()}
+        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | made)
 
     def replace_state(self, state: MemoryLedgerState) -> None:
         """Throw the stored state away and write this one, which was worked out from the record alone."""

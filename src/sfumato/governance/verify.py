@@ -8,9 +8,10 @@ from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
 from sfumato.governance.entries import KEYS, START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
+from sfumato.governance.entry_tree import Frontier, entered
 from sfumato.governance.keyring import KeyRing
 from sfumato.governance.leaves import map_of
-from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply
+from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply, end_of
 from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
@@ -86,6 +87,10 @@ def check_record(
         elif row.number == 1:
             yield LedgerFinding(entry=1, problem="does not open a ledger")
         if readable:
+            if kept is not None and _completed(state, row) != row.subtrees:
+                yield LedgerFinding(
+                    entry=row.number, problem="carries other subtrees of the tree of entries than follow from it"
+                )
             problem = _entered(state, row, entry)
             readable = problem is None
             if problem is not None:
@@ -101,6 +106,8 @@ def check_record(
         for head in reached if readable else ():
             if head.head.digest == row.digest and head.head.state not in ("", map_of(state).root()):
                 yield LedgerFinding(entry=row.number, problem="leads to another state than a signed head states")
+            if head.head.digest == row.digest and head.head.tree not in ("", _tree(state)):
+                yield LedgerFinding(entry=row.number, problem="ends another tree of entries than a signed head states")
         for head in given_up:
             after = state.head
             if isinstance(entry, Recovered) and entry.whole:
@@ -179,7 +186,22 @@ def _signature(
         *(end.at, end.epsilon, end.delta, end.decisions),
     ):
         return "was signed with other sums or decisions than follow from the record"
+    if state is not None and head.tree not in ("", _tree(state)):  # heads before version 3 state none
+        return "was signed with another tree of entries than follows from the record"
     return None
+
+
+def _tree(state: MemoryLedgerState) -> str:
+    return end_of(state).tree
+
+
+def _completed(state: MemoryLedgerState, row: Row) -> str:
+    """The subtrees that a row completes, as they are stored; of a row that cannot be entered, what it carries."""
+    try:
+        before = Frontier() if state.head is None else state.head.frontier
+        return b"".join(entered(before, row.number, row.digest)[1]).hex()
+    except LedgerError:
+        return row.subtrees
 
 
 def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[LedgerFinding]:
