@@ -261,6 +261,8 @@ class Ledger(Governed, Keyed):
 
     def check_release_key(self, public: str) -> None:
         """Refuse a key that may not sign certificates now, where keys have roles."""
+        if self.record.opening is None:
+            return
         with self.record.reading() as transaction:
             ring, end = transaction.decision_state().keys, transaction.end()
         if ring is not None:
