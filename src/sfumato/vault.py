@@ -5,6 +5,7 @@ deliver (:mod:`sfumato.gate.release`). No row is read and no noise is drawn befo
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -132,6 +133,7 @@ class Vault:
         signing = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
         if durable is not None:
             durable.ledger.check_release_key(signing.public_text)
+            durable = replace(durable, signer=signing.public_text)
         self._name = name
         self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget, unit=unit)
         self._notary = Notary(unit=unit, ledger=self._ledger, key=signing, presenter=Reports())

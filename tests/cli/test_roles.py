@@ -184,6 +184,26 @@ def test_a_release_verifies_from_the_root_by_the_certificate_of_its_key(run, roo
     assert done(run, "verify", "count.json", "--key", SigningKey.load("press.key").public_text)
 
 
+def test_a_release_key_that_is_revoked_meanwhile_is_charged_nothing(run, rooted):
+    words = ("press.key.pub", "--role", "release", "--root", "root.key")
+    done(run, "key", "certify", *words, "--holder", "press office")
+    vault = sf.Vault(
+        unit=sf.user("patient_id", relation="add/remove"),
+        ledger="ledger.toml",  # whose own key charges
+        account="hospital",
+        key="press.key",
+    )
+    rows = pa.table({"patient_id": [1, 2, 3]})
+    visits = vault.table(rows, name="visits", version="1", limit=sf.Limit(groups=1, rows_per_group=1))
+    press = SigningKey.load("press.key").public_text
+    assert visits.count().release(epsilon="1/9").certificate.document["signature"]["key"] == press
+    done(run, "key", "revoke", *words, "--reason", "stolen")
+    spent = vault.spent
+    with pytest.raises(Refused, match="was revoked by entry"):
+        visits.count().release(epsilon="1/11")
+    assert vault.spent == spent
+
+
 def test_what_the_root_did_not_certify_does_not_verify(run, rooted):
     released().certificate.save("count.json")
     outsider = SigningKey.new()

@@ -1,10 +1,14 @@
 """Reading a ledger with public keys alone: everything that reads, nothing that writes, and nothing that was forged."""
 
+import os
+import secrets
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
@@ -18,7 +22,7 @@ from sfumato.governance.overview import minutes_now, overview
 from sfumato.governance.provenance import Trail
 from sfumato.governance.settings import Settings
 from sfumato.reports.evidence import Scope, pack
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, older
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, older, sqlite_home
 from tests.governance.test_governed import TERMS
 
 HALF = Budget(epsilon="1/2")
@@ -203,3 +207,52 @@ def test_settings_read_without_the_private_key_and_without_an_anchor_that_is_for
     assert settings.reading(file, key=public(home)).held_to_nothing
     with pytest.raises(LedgerError, match=r"ledger\.key that .* names is not there"):
         settings.opened(file)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_somebody_who_may_read_the_file_and_nothing_else_reads_the_ledger(tmp_path: Path) -> None:
+    """Not the key, not the anchor, and no file may be made beside the database."""
+    with tempfile.TemporaryDirectory() as name:  # a folder of pytest's shuts others out
+        Path(name).chmod(0o755)
+        home = sqlite_home(Path(name))
+        ledger = furnished(home)
+        ledger.account(ACCOUNT, unit=PATIENT).reserve(HALF, datasets=[VISITS])
+        ledger.close()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.setgid(65534)
+                os.setuid(65534)
+                code = _as_nobody(home)
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _as_nobody(home: Home) -> int:
+    with pytest.raises(InvalidInput, match="you are not permitted to read the key"):
+        SigningKey.load(home.key)
+    with pytest.raises(LedgerError, match="Permission denied"):
+        Ledger.read(home.url, key=public(home), anchor=home.anchor)
+    reader = Ledger.read(home.url, key=public(home))
+    assert reader.balance(ACCOUNT).spent == HALF
+    assert reader.verify() == ()
+    return 0
+
+
+@pytest.mark.parametrize("home", ["postgresql"], indirect=True)
+def test_a_role_of_the_server_that_may_only_select_reads_the_ledger(home: Home, owner: Ledger) -> None:
+    secret = secrets.token_hex(8)
+    home.execute(
+        f"CREATE ROLE auditor LOGIN PASSWORD '{secret}'",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO auditor",
+    )
+    try:
+        url = make_url(home.url).set(username="auditor", password=secret).render_as_string(hide_password=False)
+        reader = Ledger.read(url, key=public(home), anchor=home.anchor)
+        assert reader.balances() == owner.balances()
+        assert reader.verify() == ()
+        reader.close()
+    finally:
+        home.execute("DROP OWNED BY auditor", "DROP ROLE auditor")

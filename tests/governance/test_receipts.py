@@ -23,7 +23,7 @@ from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entry_tree import Frontier, inclusion_path, leaf_hash
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.receipts import Receipt, check_receipt
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, older, sqlite_home
 from tests.governance.test_anchor import Backup
 
 SMALL = Budget(epsilon="1/100")
@@ -407,11 +407,6 @@ def test_a_changed_digest_beside_an_entry_is_not_believed(home: Home) -> None:
     home.unlocked("UPDATE record SET digest = replace(digest, '1', '2') WHERE number = 9")
     with pytest.raises(LedgerError, match="No receipt was made"):
         ledger.receipt(certificate)
-
-
-def older(tmp_path: Path, revision: str) -> Home:
-    shutil.copytree(Path(__file__).parent / "ledgers" / revision, tmp_path / "old")
-    return Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
 
 
 def test_releases_from_before_the_tree_have_receipts_after_the_migration(

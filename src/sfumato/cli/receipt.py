@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.certificate import File, reading
-from sfumato.cli.ledger import Where, opened
+from sfumato.cli.ledger import Where
 from sfumato.cli.output import AsJson, say, say_json, target_of
 from sfumato.cli.proofs import read_head, read_receipt
+from sfumato.cli.reading import reading as reading_ledger
 from sfumato.errors import InvalidInput
 
 __all__ = ["receipt"]
@@ -47,7 +48,7 @@ def receipt(
     if target.exists() or target.is_symlink():
         _check_replaced(target)
     heads = [read_head(each) for each in head or ()]
-    with opened(ledger) as book:
+    with reading_ledger(ledger, None, None) as book:
         made = book.receipt(certificate, *heads)
     made.save(target)
     if as_json:

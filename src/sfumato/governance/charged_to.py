@@ -35,8 +35,9 @@ def charged_to(
     if account is None:
         raise NotDeclared("a ledger has many accounts; nothing was done. Say account='institution/department/project'.")
     if not isinstance(ledger, Ledger):
-        if key is None and anchor is None:
-            ledger = settings.opened(ledger)
+        by_settings = "://" not in str(ledger) and settings.file_of(ledger).is_file()
+        if anchor is None and (key is None or by_settings):
+            ledger = settings.opened(ledger)  # its own key charges; one that is given here signs certificates
         elif key is None or anchor is None:
             raise NotDeclared(
                 "a ledger is opened by its settings file, or with its key and its anchor; nothing was done. "

@@ -24,6 +24,7 @@ from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines, window_balances
 from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
+from sfumato.governance.key_documents import Role
 from sfumato.governance.ledger_state import (
     Charge,
     admit,
@@ -56,6 +57,8 @@ class DurableLedger:
     recipient: str | None = None
     reads: tuple[str, str] | None = None
     """The first and the last day of the data, of charges that do not say it themselves."""
+    signer: str | None = None
+    """The public key that signs certificates: where keys have roles, held to its own before anything is charged."""
 
     def __post_init__(self) -> None:
         if self.reads is not None:
@@ -165,6 +168,7 @@ class DurableLedger:
         asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
         with self.ledger.record.writing() as writing:
             transaction, at = writing.transaction, writing.time()
+            self._check_signer(transaction, at)
             lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
@@ -289,6 +293,7 @@ class DurableLedger:
             if not charge.started:
                 raise LedgerError(f"charge {charge.number} is queued and was never started; nothing was stored.")
             at = writing.time()
+            self._check_signer(writing.transaction, at)
             writing.append(Committed(at=at, charge=charge.number, question=question, certificate=certificate))
 
     def release(self, reservation: Reservation) -> None:
@@ -326,6 +331,12 @@ class DurableLedger:
         """Whether the rows of a version were closed under another name since the ledger knows the version."""
         with self.ledger.record.reading() as transaction:
             return _shut(transaction, dataset, stored)
+
+    def _check_signer(self, transaction: Transaction, at: str) -> None:
+        """Refuse a key that may not sign certificates in the next entry, where keys have roles."""
+        if self.signer is not None and self.ledger.record.opening is not None:
+            keys = transaction.decision_state().keys or self.ledger.record.opening
+            keys.check(Role.RELEASE, self.signer, transaction.end().number + 1, at)
 
     def _permitted(
         self, transaction: Transaction, datasets: Sequence[Dataset], at: str, cost: Budget

@@ -266,6 +266,8 @@ class Ledger(Governed, Keyed):
 
     def check_release_key(self, public: str) -> None:
         """Refuse a key that may not sign certificates now, where keys have roles."""
+        if self.record.opening is None:
+            return
         with self.record.reading() as transaction:
             ring, end = transaction.decision_state().keys, transaction.end()
         if ring is not None:
@@ -466,7 +468,7 @@ class Ledger(Governed, Keyed):
         with self.record.reading() as transaction:
             number = which if isinstance(which, int) else place_of_certificate(transaction, which.text)
             head = self.record.head(transaction)
-            return issued(transaction, number, head, key=self.key.public_text, heads=heads)
+            return issued(transaction, number, head, holds=lambda one: self.record.holds(one, transaction), heads=heads)
 
     def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
         """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""

@@ -263,13 +263,19 @@ def place_of_certificate(transaction: Transaction, certificate: str) -> int:
 
 
 def issued(
-    transaction: Transaction, number: int, head: SignedHead, *, key: str, heads: Sequence[SignedHead] = ()
+    transaction: Transaction,
+    number: int,
+    head: SignedHead,
+    *,
+    holds: Callable[[SignedHead], bool],
+    heads: Sequence[SignedHead] = (),
 ) -> Receipt:
     """The receipt of an answer, by the number of its entry, as of the signed head of a transaction that is proven.
 
-    ``heads`` are published ones that it shall lead to. What the database says of the tree is not believed: the proof is
-    held to the signed root before it is handed out. Takes O(log n); where the stored subtrees do not lead to the root,
-    they are worked out again from all digests, and where those do not either, it is refused.
+    ``heads`` are published ones that it shall lead to; ``holds`` says which of them the ledger signed. What the
+    database says of the tree is not believed: the proof is held to the signed root before it is handed out. Takes
+    O(log n); where the stored subtrees do not lead to the root, they are worked out again from all digests, and where
+    those do not either, it is refused.
     """
     row = transaction.row(number)
     entry = None if row is None else row.entry
@@ -281,7 +287,10 @@ def issued(
             "beside it; no receipt was made."
         )
     for published in heads:
-        problems = _head_problems(published, head.head.ledger, key, f"the head of entry {published.head.number}")
+        name = f"the head of entry {published.head.number}"
+        problems = _head_problems(published, head.head.ledger, None, name)
+        if not holds(published):
+            problems.append(f"{name} is not signed by a key of this ledger")
         if problems or published.head.number > head.head.number:
             reason = "; ".join(problems) or f"the record ends at entry {head.head.number}, before that head"
             raise Refused(f"{reason}. No receipt was made.")

@@ -308,8 +308,13 @@ def _engine(url: URL, *, reads: bool = False) -> sa.Engine:
     """
     lite = url.get_backend_name() == "sqlite"
     if lite and reads:
-        path = quote(str(url.database).removeprefix("file:"))
-        url = URL.create("sqlite", database=f"file:{path}", query={"mode": "ro", "uri": "true"})
+        path = Path(str(url.database))
+        how = {"mode": "ro", "uri": "true"}
+        # SQLite keeps two files beside a database. Who may make none reads the file as it is; all of it is proven.
+        beside = path.with_name(f"{path.name}-wal")
+        if not os.access(path.parent, os.W_OK) and not (beside.exists() and beside.stat().st_size):
+            how["immutable"] = "1"
+        url = URL.create("sqlite", database=f"file:{quote(str(path))}", query=how)
     engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 
     @sa.event.listens_for(engine, "connect")
