@@ -244,7 +244,7 @@ class SignedRecord:
             apply(state, row, entry)
             state.head = replace(end_of(state), state=map_of(state).root())
             signed = self.signed(state.head)
-            transaction.put_row(row, signed, end.frontier)
+            transaction.put_row(row, signed, state.head.frontier)
         transaction.replace_state(state)
         return signed
 
