@@ -83,10 +83,7 @@ class SignedHead:
     @property
     def text(self) -> str:
         """The head as canonical JSON."""
-        kind, version = canonical(self.KIND), canonical(self.VERSION)
-        return (
-            f'{{"head":{_said(self.head)},"kind":{kind},"signature":{canonical(self.signature)},"version":{version}}}'
-        )
+        return _text(self)
 
     def holds(self, public_text: str) -> bool:
         """Whether the owner of a public key signed this head."""
@@ -138,6 +135,12 @@ class _Recent:
 
 
 _RECENT = _Recent()
+
+
+@lru_cache(maxsize=64)  # the row and the anchor ask for the same one
+def _text(signed: SignedHead) -> str:
+    kind, signature = signed.KIND, canonical(signed.signature)
+    return f'{{"head":{_said(signed.head)},"kind":"{kind}","signature":{signature},"version":{signed.VERSION}}}'
 
 
 @lru_cache(maxsize=64)

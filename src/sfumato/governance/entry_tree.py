@@ -7,7 +7,7 @@ which covers the random nonce of the row: who sees the hash of a neighbour in a 
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from sfumato.errors import LedgerError
@@ -69,7 +69,8 @@ def nothing(level: int) -> bytes:
 class Frontier:
     """The roots of the largest complete subtrees of a tree, from left to right: all that is needed to go on with it.
 
-    There is one for each binary digit 1 of ``size``.
+    There is one for each binary digit 1 of ``size``. ``completed`` are the subtrees that its last leaf completed,
+    smallest first: what has to be stored for proofs, and no part of what a frontier is.
 
     >>> one = Frontier().after(leaf_hash("aa" * 32))
     >>> three = one.after(EMPTY_LEAF).after(leaf_hash("bb" * 32))
@@ -81,24 +82,19 @@ class Frontier:
 
     size: int = 0
     peaks: tuple[bytes, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.size < 0 or len(self.peaks) != self.size.bit_count() or any(len(peak) != SIZE for peak in self.peaks):
-            raise LedgerError(f"a tree of {self.size} entries does not have these {len(self.peaks)} complete subtrees.")
-
-    def grown(self, leaf: bytes) -> tuple["Frontier", tuple[bytes, ...]]:
-        """The frontier after one more leaf, and the hashes of the subtrees that the leaf completes, smallest first."""
-        peaks, made = self.peaks, leaf
-        count = (~self.size & (self.size + 1)).bit_length() - 1  # the trailing binary digits 1 of the size
-        completed = []
-        for place in range(1, count + 1):
-            made = node_hash(peaks[-place], made)
-            completed.append(made)
-        return Frontier(self.size + 1, (*peaks[: len(peaks) - count], made)), tuple(completed)
+    completed: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
 
     def after(self, leaf: bytes) -> "Frontier":
         """The frontier after one more leaf."""
-        return self.grown(leaf)[0]
+        size, peaks = self.size, self.peaks
+        if not size & 1:
+            return Frontier(size + 1, (*peaks, leaf))
+        made, completed, left = leaf, [], len(peaks)
+        while size & 1:
+            left, size = left - 1, size >> 1
+            made = node_hash(peaks[left], made)
+            completed.append(made)
+        return Frontier(self.size + 1, (*peaks[:left], made), tuple(completed))
 
     def without(self, lost: int) -> "Frontier":
         """The frontier after some entries that were lost: each counts as an empty leaf.
@@ -136,6 +132,11 @@ class Frontier:
         return made
 
     @property
+    def subtrees(self) -> str:
+        """What the last leaf completed, as a database keeps it."""
+        return b"".join(self.completed).hex() if self.completed else ""
+
+    @property
     def text(self) -> str:
         """The size and the hashes, as a database keeps them."""
         return f"{self.size}:{b''.join(self.peaks).hex()}"
@@ -149,28 +150,26 @@ class Frontier:
         ...
         sfumato.errors.LedgerError: the stored frontier of the tree of entries cannot be read; nothing was done.
         """
-        size, _, hashes = text.partition(":")
+        number, _, hashes = text.partition(":")
         try:
-            joined = bytes.fromhex(hashes)
-            made = cls(int(size), tuple(joined[start : start + SIZE] for start in range(0, len(joined), SIZE)))
-        except (ValueError, LedgerError):
-            made = None
-        if made is None or made.text != text:  # one text for one frontier
+            size, joined = int(number), bytes.fromhex(hashes)
+        except ValueError:
+            size, joined = -1, b""
+        made = cls(size, tuple([joined[start : start + SIZE] for start in range(0, len(joined), SIZE)]))
+        if size < 0 or len(joined) != SIZE * size.bit_count() or made.text != text:  # one text for one frontier
             raise LedgerError("the stored frontier of the tree of entries cannot be read; nothing was done.")
         return made
 
 
-@lru_cache(maxsize=64)
-def entered(frontier: Frontier, number: int, digest: str) -> tuple[Frontier, tuple[bytes, ...]]:
-    """The frontier after entry ``number``, by its digest, and the subtrees that it completes; those between are lost.
+def entered(frontier: Frontier, number: int, digest: str) -> Frontier:
+    """The frontier after entry ``number``, by its digest; those between are lost.
 
-    >>> three, completed = entered(Frontier(), 3, "ab" * 32)
-    >>> three == Frontier().without(2).after(leaf_hash("ab" * 32)), completed
-    (True, ())
+    >>> entered(Frontier(), 3, "ab" * 32) == Frontier().without(2).after(leaf_hash("ab" * 32))
+    True
     """
     if frontier.size != number - 1:
         frontier = frontier.without(number - 1 - frontier.size)
-    return frontier.grown(leaf_hash(digest))
+    return frontier.after(leaf_hash(digest))
 
 
 @lru_cache(maxsize=64)

@@ -402,7 +402,7 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             epsilon=epsilon,
             delta=delta,
             decisions=decisions,
-            frontier=entered(frontier, row.number, row.digest)[0],
+            frontier=entered(frontier, row.number, row.digest),
         )
     )
 

@@ -347,7 +347,7 @@ class SignedRecord:
             if state.decided.keys is not None:
                 state.decided.keys.check(Role.CHARGE, self.signing.public_text, row.number, entry.at)
             signed = self.signed(state.head)
-            transaction.put_row(row, signed, end.frontier)
+            transaction.put_row(row, signed, state.head.frontier)
         transaction.replace_state(state)
         return signed
 

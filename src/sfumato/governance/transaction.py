@@ -22,7 +22,7 @@ from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import ADMINISTRATIVE, CHARGING, START, Entry, Row
 from sfumato.governance.entries import KEYS as ROOT_SIGNED
-from sfumato.governance.entry_tree import Frontier, entered
+from sfumato.governance.entry_tree import Frontier
 from sfumato.governance.keyring import KeyRing, check_entry, needs_administrator
 from sfumato.governance.leaves import (
     Key,
@@ -372,12 +372,12 @@ class Transaction:
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
         apply(self, row, entry)
         signed = sign(self.end())
-        self.put_row(row, signed, Frontier() if totals is None else totals.frontier)
+        self.put_row(row, signed, self.end().frontier)
         return signed
 
-    def put_row(self, row: Row, signed: SignedHead, before: Frontier) -> None:
-        """Write a row with the head that it is the end of, and what it completes of the tree ``before`` it."""
-        made = {"head": signed.text, "subtrees": b"".join(entered(before, row.number, row.digest)[1]).hex()}
+    def put_row(self, row: Row, signed: SignedHead, tree: Frontier) -> None:
+        """Write a row with the head that it is the end of, and what it completed of the tree that it ends."""
+        made = {"head": signed.text, "subtrees": tree.subtrees}
         self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | made)
 
     def replace_state(self, state: MemoryLedgerState) -> None:

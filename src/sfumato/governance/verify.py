@@ -199,7 +199,7 @@ def _completed(state: MemoryLedgerState, row: Row) -> str:
     """The subtrees that a row completes, as they are stored; of a row that cannot be entered, what it carries."""
     try:
         before = Frontier() if state.head is None else state.head.frontier
-        return b"".join(entered(before, row.number, row.digest)[1]).hex()
+        return entered(before, row.number, row.digest).subtrees
     except LedgerError:
         return row.subtrees
 

@@ -36,9 +36,9 @@ def upgrade() -> None:
         for number, digest in found:
             if type(number) is not int or type(digest) is not str:
                 raise LedgerError("a row of the record cannot be read: somebody wrote to it; nothing was changed.")
-            frontier, completed = frontier.without(number - 1 - frontier.size).grown(leaf_hash(digest))
-            if completed:
-                made.append({"place": number, "made": b"".join(completed).hex()})
+            frontier = frontier.without(number - 1 - frontier.size).after(leaf_hash(digest))
+            if frontier.subtrees:
+                made.append({"place": number, "made": frontier.subtrees})
         if made:
             connection.execute(filled, made)
         if len(found) < PAGE:
