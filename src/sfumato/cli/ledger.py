@@ -217,8 +217,12 @@ def recover(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            "--by", metavar="NAME[=KEYFILE]", help="A member of the board who agreed; a board needs its quorum of them."
+            "--by", metavar="NAME=KEYFILE", help="A member of the board who agreed; a board needs its quorum of them."
         ),
+    ] = None,
+    board: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The same board with keys, where it is from before acts were signed."),
     ] = None,
     charge_epsilon: Annotated[
         str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries charge no more.")
@@ -237,6 +241,7 @@ def recover(
     """
     from sfumato.core.budget import Budget
     from sfumato.governance import settings
+    from sfumato.governance.declared import board_of
     from sfumato.governance.entries import Recovered
     from sfumato.governance.ledger import Ledger
 
@@ -245,8 +250,10 @@ def recover(
     charge = None if charge_epsilon is None else Budget(epsilon=charge_epsilon, delta=charge_delta)
     where = settings.found(ledger)
     agreed = dict(_signer(text) for text in by or ())
+    seated = None if board is None else board_of(board)
+    given = {"key": where.key, "anchor": where.anchor}
     with closing(
-        Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge, approvals=agreed)
+        Ledger.recover(where.url, **given, reason=reason, charge=charge, approvals=agreed, board=seated)
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:

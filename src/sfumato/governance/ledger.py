@@ -18,10 +18,12 @@ from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
+from sfumato.governance.board import Board
 from sfumato.governance.decision_state import DecisionState, agreed
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
+    BoardSeated,
     ClockConfirmed,
     DatasetDeclared,
     Entry,
@@ -33,7 +35,7 @@ from sfumato.governance.entries import (
     Repriced,
     Row,
 )
-from sfumato.governance.governed import Governed
+from sfumato.governance.governed import Found, Governed
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import (
     Charge,
@@ -125,11 +127,13 @@ class Ledger(Governed):
         reason: str,
         charge: Budget | None = None,
         approvals: Mapping[str, SigningKey | None] | None = None,
+        board: Board | None = None,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
 
-        Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows.
+        Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows. A
+        board from before acts were signed may have too few keys for that: ``board`` is then the same one with keys.
 
         Every balance is charged what the anchor says was charged in the lost entries, and at least ``charge``: no
         balance can have lost more. Where the record went another way than the anchor, the anchor's whole sum is taken.
@@ -167,7 +171,9 @@ class Ledger(Governed):
                 entry = replace(
                     entry, approvals=tuple((name, agreed(record.identifier, entry, signer)) for name, signer in given)
                 )
-                moved = [] if older is None else [_migrated(state, older)]
+                moved: list[Entry] = [] if older is None else [_migrated(state, older)]
+                if board is not None:
+                    moved.append(BoardSeated(at=entry.at, board=board, by="recovery", reason=reason, proposal=None))
                 after = record.rewrite(transaction, state, [*moved, entry])
             if last is None:
                 place.set_aside()
@@ -410,6 +416,10 @@ class Ledger(Governed):
         with self.record.writing() as writing:
             for entry in make(writing.transaction, writing.time()):
                 writing.append(entry)
+
+    def _look(self, make: Callable[[Transaction, str], Found]) -> Found:
+        with self.record.reading() as transaction:
+            return make(transaction, self.record.time(transaction))
 
 
 @contextmanager

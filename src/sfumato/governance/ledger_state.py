@@ -32,6 +32,7 @@ from sfumato.governance.entries import (
     Entry,
     Expired,
     LedgerOpened,
+    Migrated,
     PopulationDeclared,
     Recovered,
     Released,
@@ -326,7 +327,9 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
         decisions = decided_on(decisions, row)
     match entry:
         case LedgerOpened():
-            state.put_decision_state(DecisionState(ledger=entry.identifier))
+            state.put_decision_state(DecisionState(ledger=entry.identifier, bare=not row.nonce))
+        case Migrated():
+            state.put_decision_state(replace(state.decision_state(), bare=False))
         case AccountOpened():
             state.put_balance(_opened(state, account_line(entry.path), entry))
         case PopulationDeclared():

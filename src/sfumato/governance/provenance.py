@@ -6,7 +6,7 @@ terms and approvals *as they were at that moment*, and what happened to any of i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from sfumato.governance.entries import (
     Entry,
     Expired,
     LedgerOpened,
+    Migrated,
     PopulationDeclared,
     Recovered,
     Released,
@@ -90,11 +91,12 @@ class ProvenanceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
-    """A vote, where it stands in the record, and whether it is signed with its voter's own key."""
+    """A vote, where it stands in the record, whether it is signed with its voter's own key, and that public key."""
 
     place: Place
     vote: Vote
     signed: bool
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,12 +294,14 @@ class _Walk:
             place = Place(number=row.number, digest=row.digest, at="")
             self.unread.append((place, f"{row.kind}: {wrong}"))
             return
-        self._entered(place, entry)
+        self._entered(place, entry, bare=not row.nonce)
 
-    def _entered(self, place: Place, entry: Entry) -> None:
+    def _entered(self, place: Place, entry: Entry, *, bare: bool) -> None:
         match entry:
             case LedgerOpened():
-                self.decisions = DecisionState(ledger=entry.identifier)
+                self.decisions = DecisionState(ledger=entry.identifier, bare=bare)
+            case Migrated():
+                self.decisions = replace(self.decisions, bare=False)
             case AccountOpened():
                 name = f"account {entry.path}"
                 self.opened[name] = ProvenanceLine(name=name, cap=entry.cap, reason=entry.reason, opened=place)
@@ -336,7 +340,8 @@ class _Walk:
             case Proposal():
                 self.proposals[act.number] = place
             case Vote():
-                cast = Ballot(place=place, vote=act, signed=entry.signature is not None)
+                key = self.decisions.sitting().signer(act)
+                cast = Ballot(place=place, vote=act, signed=key is not None, key=key)
                 self.ballots.setdefault(act.proposal, []).append(cast)
             case Veto():
                 self._note(act.dataset, place, f"veto of {act.community}", act.voter, act.reason)

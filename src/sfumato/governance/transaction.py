@@ -20,7 +20,7 @@ from sfumato.governance import rows
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import GOVERNING, DecisionState
-from sfumato.governance.entries import CHARGING, START, Entry, Row
+from sfumato.governance.entries import CHARGING, START, Entry, Migrated, Row
 from sfumato.governance.leaves import (
     Key,
     about,
@@ -420,9 +420,18 @@ class Transaction:
                 "terms or of windows was edited, removed, added or filed as another kind. Nothing was read and nothing "
                 "was spent. Find the place: sfumato ledger verify"
             )
+        signed_from = self._signed_from() if found else 0
         for row in found:
-            decisions = decisions.after(row.number, row.entry)
-        return decisions
+            decisions = replace(decisions, bare=row.number < signed_from).after(row.number, row.entry)
+        return replace(decisions, bare=False)
+
+    def _signed_from(self) -> int:
+        """The entry from which on rows are signed, in a ledger whose first rows were not; 0 in any other."""
+        first = self.row(1)
+        if first is None or first.nonce:
+            return 0
+        row = next(self._all(RECORD, "WHERE kind = ? ORDER BY number LIMIT 1", (Migrated.KIND,)), None)
+        return 0 if row is None else int(row.number)
 
     def _one(self, table: sa.Table, **keys: object) -> TableRow:
         wanted = "WHERE " + " AND ".join(f"{key} = ?" for key in keys)

@@ -7,7 +7,7 @@ from typing import Any  # stored rows by keys, with values of four kinds
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
-from sfumato.governance.entries import START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
+from sfumato.governance.entries import START, Acted, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply
 from sfumato.governance.transaction import Transaction
@@ -62,11 +62,16 @@ def check_record(
     state, readable = MemoryLedgerState() if state is None else state, True
     number, digest, trusted = 0, START, key
     bare: list[int] = []
+    digests: dict[int, str] = {}
     wanted = list(heads)
     for row in rows:
         entry = _safe(row)
         yield from _linked(row, entry, number, digest)
         number, digest = row.number, row.digest
+        digests[number] = digest
+        bound = entry.bound if isinstance(entry, Acted) else None
+        if bound is not None and digests.get(bound.head) != bound.digest:
+            yield LedgerFinding(entry=number, problem="is a ballot that was signed for another record than this one")
         reached = [head for head in wanted if head.head.number <= row.number]
         wanted = [head for head in wanted if head.head.number > row.number]
         given_up = [head for head in reached if _given_up(head, row, entry)]
