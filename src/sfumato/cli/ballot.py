@@ -37,9 +37,7 @@ def write(
     community: Annotated[
         str | None, typer.Option(metavar="NAME", help="The community that says it, of a veto or a lift.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The paper; never overwritten.")
-    ] = None,
+    out: Out = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -75,9 +73,7 @@ def sign(
     key: Annotated[Path, typer.Option(metavar="FILE", help="Your key; it stays where it is.")],
     choice: Annotated[Literal["yes", "no", "abstain"] | None, typer.Option(help="Of a vote: what you decide.")] = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, in words that stay in the record.")] = "",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The ballot; never overwritten.")
-    ] = None,
+    out: Out = None,
     as_json: AsJson = False,
 ) -> None:
     """Sign a paper with your own key. Needs neither ledger nor database nor network.

@@ -103,12 +103,16 @@ def _is_key(text: str) -> bool:
 def signature_holds(public_text: str, signature: str, text: bytes) -> bool:
     """Say whether ``signature`` is that of ``public_text`` over ``text``; malformed input does not hold.
 
+    A signature has one spelling, that of :meth:`SigningKey.sign`: capitals and spaces do not hold.
+
     >>> signature_holds("00", "00", b"text")
     False
     """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    if len(signature) != 128 or not set(signature) <= set("0123456789abcdef"):
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_text)).verify(bytes.fromhex(signature), text)
     except (InvalidSignature, ValueError):

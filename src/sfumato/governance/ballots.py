@@ -203,9 +203,9 @@ class Ballot:
         if not self._votes and choice is not None:
             raise InvalidInput(f"this paper is to {self.matter.value} and asks for no choice; nothing was signed.")
         if self._mute and self.proposal is not None and self.proposal.proposer != name:
-            raise Refused(
-                f"this paper is for {self.proposal.proposer!r}, and the key is that of {name!r}; nothing was signed."
-            )
+            owner, what = self.proposal.proposer, f"withdraw request {self.proposal.number}"
+            does = what if self.matter is Matter.WITHDRAW else "sign this request"
+            raise Refused(f"only {owner!r} can {does}, and this is the key of {name!r}; nothing was signed.")
         filled = replace(self, signer=name, choice=choice, reason=reason, signature="")
         return replace(filled, signature=key.sign(text_of(filled.act(UNSET, 1), filled.bound())))
 
