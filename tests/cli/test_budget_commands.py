@@ -13,7 +13,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.units import event, user
 from sfumato.governance import settings
-from sfumato.governance.board import fingerprint
+from sfumato.governance.board import signed_by
 from sfumato.governance.overview import overview
 from tests.cli.institution import BOARD, acting, done, governed, refused
 from tests.governance.signers import key_of
@@ -253,7 +253,7 @@ def test_a_name_acts_with_its_key_or_not_at_all(run, here):
     done(run, "budget", "approve", 1, *acting("ben"))
     assert "is approved" in done(run, "budget", "approve", 1, *acting("cho"))
     said = " ".join(done(run, "budget", "requests").split())
-    assert f"ben yes (signed, key {fingerprint(key_of('ben').public_text)})" in said
+    assert f"ben yes ({signed_by(key_of('ben').public_text)})" in said
     done(run, "ledger", "verify")
 
 

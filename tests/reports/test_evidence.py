@@ -28,7 +28,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Relation, event
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.governance.board import Action, Board, Choice, Community, Reasons
+from sfumato.governance.board import Action, Board, Choice, Community, Reasons, signed_by
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Cadence
 from sfumato.governance.settings import Settings
@@ -200,8 +200,10 @@ def test_each_release_in_the_pack_has_its_data_code_and_consent_or_says_that_the
     assert "| consent text | form 3 of 2024 |" in parts[1]
     assert "| legal ground | consent |" in parts[1]
     assert "| vote of ben | yes, entry " in parts[1]
+    assert signed_by(key_of("ben").public_text) in parts[1]
     assert "There is no answer, and no certificate." in parts[2]
-    assert all("| veto of valley | mele | nobody asked us |" in part for part in parts)
+    who = f"mele ({signed_by(key_of('mele').public_text)})"
+    assert all(f"| veto of valley | {who} | nobody asked us |" in part for part in parts)
 
 
 @pytest.mark.claim("S1-28")

@@ -110,10 +110,9 @@ def _lines(asked: "Proposal", minutes: "Minutes") -> list[str]:
 
 
 def _signed(entry: "BoardEntry", minutes: "Minutes") -> str:
-    from sfumato.governance.board import fingerprint
+    from sfumato.governance.board import signed_by
 
-    key = minutes.signer(entry)
-    return "not signed" if key is None else f"signed, key {fingerprint(key)}"
+    return signed_by(minutes.signer(entry))
 
 
 def entered(act: "BoardEntry", minutes: "Minutes | None" = None, *, as_json: bool) -> None:

@@ -34,6 +34,7 @@ __all__ = [
     "actor",
     "fingerprint",
     "moment",
+    "signed_by",
 ]
 
 LEAST_QUORUM = 2
@@ -347,6 +348,15 @@ def fingerprint(key: str) -> str:
     '0123 4567 89ab cdef'
     """
     return " ".join(key[start : start + 4] for start in range(0, 16, 4))
+
+
+def signed_by(key: str | None) -> str:
+    """Whether an act is signed, and with which key, for people to compare.
+
+    >>> signed_by("0123456789abcdef" * 4), signed_by(None)
+    ('signed, key 0123 4567 89ab cdef', 'not signed')
+    """
+    return "not signed" if key is None else f"signed, key {fingerprint(key)}"
 
 
 def moment(text: str) -> datetime:

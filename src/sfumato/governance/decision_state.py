@@ -302,7 +302,6 @@ class DecisionState:
         key = minutes.board.key_of(actor(act))
         if bound is None or entry.signature is None:
             raise Refused(f"{actor(act)!r} acts by signature, and this act is not signed. {_OWN}")
-        text = text_of(act, bound)
         if bound.ledger != self.ledger:
             raise Refused(f"this ballot is for the ledger {bound.ledger}, and this is {self.ledger}. {_OUT}")
         if bound.board != self.board_entry:
@@ -312,16 +311,20 @@ class DecisionState:
             )
         if not bound.board <= bound.head < number:
             raise Refused(f"this ballot was not written between its board and its entry. {_OUT}")
-        if bound.key != key or not signature_holds(key, entry.signature, text):
+        if bound.key != key or not signature_holds(key, entry.signature, text_of(act, bound)):
             raise Refused(
                 f"{actor(act)!r} acts by signature, and this act is not signed with the key that the board knows. "
                 f"{_OWN}"
             )
-        mark = hashlib.sha256(text).hexdigest()
+        self._check_matter(entry, bound, minutes)
+        return key, self.check_new(act, bound)
+
+    def check_new(self, act: BoardEntry, bound: Bound) -> str:
+        """Refuse a ballot that was entered before; the digest by which it is known."""
+        mark = hashlib.sha256(text_of(act, bound)).hexdigest()
         if mark in self.cast:
             raise Refused("this ballot was handed in before, and counts once; it was not entered again.")
-        self._check_matter(entry, bound, minutes)
-        return key, mark
+        return mark
 
     def _check_matter(self, entry: Acted, bound: Bound, minutes: Minutes) -> None:
         """Refuse a ballot about another proposal or veto than the one that it was written for."""

@@ -119,10 +119,11 @@ class Desk:
         decisions, minutes = self.decisions, self.minutes
         if ballot.signature is None:
             raise Refused("this paper is not signed; nothing was entered. Sign it: sfumato ballot sign")
+        act, bound = ballot.act(self.at, len(minutes.proposals) + 1), ballot.bound()
+        decisions.check_new(act, bound)
         if (ballot.ledger, ballot.board) == (decisions.ledger, decisions.board_entry):
             self._check_paper(ballot)
-        act = ballot.act(self.at, len(minutes.proposals) + 1)
-        return Acted(at=self.at, act=act, signature=ballot.signature, bound=ballot.bound())
+        return Acted(at=self.at, act=act, signature=ballot.signature, bound=bound)
 
     def _check_paper(self, ballot: Ballot) -> None:
         """Refuse a paper whose context, which no signature covers by itself, is not that of the record."""

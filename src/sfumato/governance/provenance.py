@@ -101,22 +101,24 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A proposal that a release rests on, with its reasons for ε, the votes, and how it was decided."""
+    """A proposal that a release rests on, with its reasons for ε, its key, the votes, and how it was decided."""
 
     proposal: Proposal
     place: Place
     ballots: tuple[Ballot, ...]
     decision: Decision | None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Later:
-    """Something that happened after a charge and bears on it."""
+    """Something that happened after a charge and bears on it; ``key`` is the one that it is signed with."""
 
     place: Place
     what: str
     who: str
     reason: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,22 +338,23 @@ class _Walk:
 
     def _acted(self, place: Place, entry: Acted) -> None:
         act = entry.act
+        key = self.decisions.sitting().signer(act)
         match act:
             case Proposal():
                 self.proposals[act.number] = place
             case Vote():
-                key = self.decisions.sitting().signer(act)
                 cast = Ballot(place=place, vote=act, signed=key is not None, key=key)
                 self.ballots.setdefault(act.proposal, []).append(cast)
             case Veto():
-                self._note(act.dataset, place, f"veto of {act.community}", act.voter, act.reason)
+                self._note(act.dataset, place, f"veto of {act.community}", act.voter, act.reason, key)
             case VetoLifted():
-                self._note(act.dataset, place, f"veto of {act.community} lifted", act.voter, act.reason)
+                self._note(act.dataset, place, f"veto of {act.community} lifted", act.voter, act.reason, key)
             case Withdrawal():
                 pass  # an open proposal carries no release
 
-    def _note(self, dataset: str, place: Place, what: str, who: str, reason: str) -> None:
-        self.by_dataset.setdefault(dataset, []).append(Later(place=place, what=what, who=who, reason=reason))
+    def _note(self, dataset: str, place: Place, what: str, who: str, reason: str, key: str | None = None) -> None:
+        noted = Later(place=place, what=what, who=who, reason=reason, key=key)
+        self.by_dataset.setdefault(dataset, []).append(noted)
 
     def _reserved(self, place: Place, entry: Reserved) -> None:
         readings = tuple(self._reading(dataset) for dataset in entry.datasets)
@@ -390,6 +393,7 @@ class _Walk:
                     place=self.proposals[number],
                     ballots=tuple(self.ballots.get(number, ())),
                     decision=minutes.decision(number),
+                    key=minutes.signer(minutes.proposal(number)),
                 )
 
     def finished(self, head: SignedHead) -> Iterator[Provenance]:
