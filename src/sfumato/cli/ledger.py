@@ -251,9 +251,16 @@ def recover(
     where = settings.found(ledger)
     agreed = dict(_signer(text) for text in by or ())
     seated = None if board is None else board_of(board)
-    given = {"key": where.key, "anchor": where.anchor}
     with closing(
-        Ledger.recover(where.url, **given, reason=reason, charge=charge, approvals=agreed, board=seated)
+        Ledger.recover(
+            where.url,
+            key=where.key,
+            anchor=where.anchor,
+            reason=reason,
+            charge=charge,
+            approvals=agreed,
+            board=seated,
+        )
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:

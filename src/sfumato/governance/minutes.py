@@ -98,8 +98,11 @@ class Minutes:
 
     def signer(self, entry: BoardEntry) -> str | None:
         """The public key that an entry is signed with; None where it is not signed."""
-        found = [key for each, key in zip(self.entries, self.keys, strict=True) if each == entry]
-        return found[-1] if found else None
+        signed = tuple(zip(self.entries, self.keys, strict=True))
+        for each, key in signed:
+            if each is entry:  # at once, for the entries that these minutes hold
+                return key
+        return next((key for each, key in signed if each == entry), None)
 
     def _with(self, entry: BoardEntry, key: str | None) -> "Minutes":
         return replace(self, entries=(*self.entries, entry), keys=(*self.keys, key))
