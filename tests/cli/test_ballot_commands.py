@@ -120,3 +120,20 @@ def test_a_line_of_a_ballot_is_one_line(run, seated):
     assert "\x1b" not in said
     assert not any(line.startswith("request 9") for line in said.splitlines())
     assert "votes yes" not in done(run, "budget", "reject", 1, *acting("ben"), "--reason", "no")
+
+
+def test_a_recovery_is_agreed_to_from_two_machines(run, seated):
+    shutil.copy(seated / "ledger.db", seated / "backup.db")
+    done(run, "ledger", "dataset", "laboratory", "--version", "1", "--population", "patients", "--epsilon", 1)
+    shutil.copy(seated / "backup.db", seated / "ledger.db")
+    words = ("ledger", "recover", "--reason", "the disk failed")
+    assert "Entries that are lost: 1" in done(run, *words, "--paper", "loss.ballot")
+    assert "restored from an old backup" in refused(run, "budget", "show")
+    for name in ("ada", "ben"):
+        assert f"{name} agrees, with the key" in done(run, "ballot", "sign", "loss.ballot", "--key", f"{name}.key")
+    sign = ("ballot", "sign", "loss.ballot", "--key", "cho.key")
+    assert "asks for no choice" in refused(run, *sign, "--choice", "yes")
+    assert "is not a ballot" in refused(run, "ballot", "submit", "loss-ada.ballot")
+    assert "stays shut" in refused(run, *words, "--agreement", "loss-ada.ballot")
+    assert "1 entry lost" in done(run, *words, "--agreement", "loss-ada.ballot", "--agreement", "loss-ben.ballot")
+    done(run, "ledger", "verify")

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from sfumato.core.documents import Registry
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError
+from sfumato.governance.agreements import Agreement
 from sfumato.governance.ballots import Ballot
 from sfumato.governance.board import Action, Board, Choice, Outcome, Proposal, VetoLifted, Vote, fingerprint
 from sfumato.governance.digest import digest_of
@@ -22,6 +24,7 @@ from sfumato.governance.ledger_state import replay
 from sfumato.governance.verify import check_record
 from tests.governance.homes import PATIENT, Home, furnished, sqlite_home
 from tests.governance.signers import key_of, keyed, reseated
+from tests.governance.test_anchor import Backup
 from tests.governance.test_conformance import Clock
 from tests.governance.test_governed import BOARD, TENTH, TERMS, WHY, asked, charged, governed, passed, same_books
 from tests.governance.test_store_faults import older
@@ -271,9 +274,7 @@ def flips(ballot: Ballot) -> Iterator[tuple[str, Callable[[], Ballot]]]:
 
 def _words(body: dict[str, Any]) -> tuple[str, ...]:
     """The words that the altered fields would have; a forger can work them out too."""
-    from sfumato.governance.ballots import _BALLOTS
-
-    found: Ballot = _BALLOTS.decode({name: part for name, part in body.items() if name != "words"})
+    found: Ballot = Registry((Ballot, *Ballot.PARTS)).decode({k: part for k, part in body.items() if k != "words"})
     return found.words
 
 
@@ -524,6 +525,72 @@ def test_an_old_board_is_given_keys_once_and_nothing_else(tmp_path: Path) -> Non
 
 def older_home(tmp_path: Path) -> Home:
     return Home(url=str(tmp_path / "old" / "ledger.db"), folder=str(tmp_path / "old"))
+
+
+# ---------------------------------------------------------------------------------------------------------- recovery
+
+
+def lost(home: Home, clock: Clock) -> dict[str, Any]:
+    """A ledger that was restored from a backup, and how to recover it."""
+    ledger = furnished(home, clock=clock)
+    ledger.seat(BOARD, by="director", reason="the statute of 2026")
+    backup = Backup(home)
+    ledger.open_account("hospital/lost", unit=PATIENT, cap=TENTH, reason="will be lost")
+    backup.restore()
+    return {"key": home.key, "anchor": home.anchor, "reason": "the disk failed", "clock": clock}
+
+
+def test_members_agree_to_a_recovery_at_home(lite: Home) -> None:
+    clock = Clock()
+    where = lost(lite, clock)
+    paper = Agreement.read(Ledger.agreement(lite.url, **where).text())
+    assert "Entries that are lost: 1. Every balance is charged" in paper.words[1]
+    signed = [Agreement.read(paper.signed(key_of(name)).text()) for name in ("ben", "cho")]
+    one = signed[0]
+    clock.now += timedelta(hours=1)
+    wrong: dict[str, Any] = {
+        "too few": [one],
+        "twice the same": [one, one],
+        "another's name": [one, replace(one, signer="cho")],
+        "another charge": [one, replace(signed[1], gap=TENTH)],
+        "a paper that is not signed": [one, paper],
+        "another paper": [one, replace(paper, expires="2026-11-20T00:00:00+00:00").signed(key_of("cho"))],
+        "another expiry": [replace(each, expires="2999-01-01T00:00:00+00:00") for each in signed],
+        "another end": [replace(each, after="0" * 64) for each in signed],
+        "another ledger": [replace(each, ledger="0" * 32) for each in signed],
+    }
+    for what, given in wrong.items():
+        with pytest.raises(Refused, match="the ledger stays shut"):
+            Ledger.recover(lite.url, **where, agreements=given)
+        assert what
+    with pytest.raises(Refused, match="is to another recovery"):
+        Ledger.recover(lite.url, **where | {"reason": "something else"}, agreements=signed)
+    with pytest.raises(Refused, match="signed already, or its board does not know"):
+        paper.signed(SigningKey.new())
+    back = Ledger.recover(lite.url, **where, agreements=signed)
+    assert back.verify() == ()
+    *rows, last = back.rows()
+    moved = replace(last.entry, after="1" * 64)  # type: ignore[type-var]
+    rows.append(Row.after(last.number - 1, rows[-1].digest, moved))  # type: ignore[arg-type]
+    said = " ".join(str(found) for found in check_record(rows, heads=(), unsigned=True))
+    assert "is a recovery that was agreed to for another record" in said
+    assert "is not signed with the key" in said
+
+
+def test_an_agreement_expires_and_is_not_one_to_the_next_loss(lite: Home) -> None:
+    clock = Clock()
+    where = lost(lite, clock)
+    signed = [Ledger.agreement(lite.url, **where).signed(key_of(name)) for name in ("ben", "cho")]
+    late = Clock()
+    late.now = clock.now + timedelta(days=15)
+    with pytest.raises(Refused, match="the members agreed until"):
+        Ledger.recover(lite.url, **where | {"clock": late}, agreements=signed)
+    ledger = Ledger.recover(lite.url, **where, agreements=signed)
+    backup = Backup(lite)
+    ledger.open_account("hospital/lost again", unit=PATIENT, cap=TENTH, reason="will be lost too")
+    backup.restore()
+    with pytest.raises(Refused, match="is to another recovery"):
+        Ledger.recover(lite.url, **where, agreements=signed)
 
 
 # --------------------------------------------------------------------------------------------------------- the shapes

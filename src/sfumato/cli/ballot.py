@@ -8,9 +8,10 @@ import typer
 from sfumato.cli.ledger import Where, opened
 from sfumato.cli.output import AsJson
 from sfumato.cli.requests import entered, wrote
-from sfumato.errors import NotDeclared
+from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
+    from sfumato.governance.agreements import Agreement
     from sfumato.governance.ballots import Ballot
 
 __all__ = ["ballot"]
@@ -84,17 +85,22 @@ def sign(
     Example: $ sfumato ballot sign request-1.ballot --key ada.key --choice yes --reason "as discussed"
     """
     from sfumato.core.signature import SigningKey
+    from sfumato.governance.agreements import Agreement
     from sfumato.governance.ballots import Matter
     from sfumato.governance.board import Choice
 
-    paper = _read(file)
+    paper, signing = _read(file), SigningKey.load(key)
+    if isinstance(paper, Agreement):
+        if choice is not None or reason:
+            raise InvalidInput("an agreement asks for no choice and has its reason; nothing was signed.")
+        agreed = paper.signed(signing)
+        wrote(agreed, out or _beside(file, str(agreed.signer), signing.public_text), as_json=as_json)
+        return
     if (paper.matter in (Matter.VETO, Matter.LIFT) or choice == "no") and not reason.strip():
         raise NotDeclared("this decision needs its reason: --reason TEXT. Nothing was signed.")
     chosen = None if choice is None else Choice(choice)
-    signed = paper.signed(SigningKey.load(key), choice=chosen, reason=reason)
-    name = str(signed.signer)
-    named = name if name.isalnum() else signed.key[:8]  # a name is somebody's text, and a file is not
-    wrote(signed, out or Path(f"{file.stem}-{named}{file.suffix}"), as_json=as_json)
+    signed = paper.signed(signing, choice=chosen, reason=reason)
+    wrote(signed, out or _beside(file, str(signed.signer), signed.key), as_json=as_json)
 
 
 @ballot.command()
@@ -103,14 +109,26 @@ def submit(file: File, *, ledger: Where = None, as_json: AsJson = False) -> None
 
     Example: $ sfumato ballot submit request-1-ben.ballot
     """
-    signed = _read(file)
+    from sfumato.governance.ballots import Ballot
+
+    signed = Ballot.load(file)
     with opened(ledger) as book:
         done = book.submit(signed)
         minutes = book.minutes()
     entered(done, minutes, as_json=as_json)
 
 
-def _read(file: Path) -> "Ballot":
+def _read(file: Path) -> "Ballot | Agreement":
+    """A ballot, or an agreement to a recovery, whichever the file says that it is."""
+    from sfumato.governance.agreements import Agreement
     from sfumato.governance.ballots import Ballot
 
-    return Ballot.load(file)
+    try:
+        return Agreement.load(file)
+    except InvalidInput:
+        return Ballot.load(file)
+
+
+def _beside(file: Path, name: str, key: str) -> Path:
+    """Where a signed copy goes: a name is somebody's text, and becomes part of a file's name only if it is plain."""
+    return Path(f"{file.stem}-{name if name.isalnum() else key[:8]}{file.suffix}")

@@ -9,6 +9,7 @@ from sfumato.cli.output import one_line, say_json, say_line
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sfumato.governance.agreements import Agreement
     from sfumato.governance.ballots import Ballot
     from sfumato.governance.board import BoardEntry, Proposal, Vote
     from sfumato.governance.minutes import Minutes
@@ -155,8 +156,8 @@ def _voted(vote: "Vote", minutes: "Minutes") -> tuple[dict[str, object], str]:
     return body, f"request {number}: {vote.voter} {done}. Still needed: {'; '.join(missing)}."
 
 
-def wrote(ballot: "Ballot", out: Path | None, *, as_json: bool) -> None:
-    """Write a ballot to a new file and show what it says; without a file, show it alone."""
+def wrote(ballot: "Ballot | Agreement", out: Path | None, *, as_json: bool) -> None:
+    """Write a paper or a signed one to a new file and show what it says; without a file, show it alone."""
     if out is not None:
         ballot.save(out)
     if as_json:

@@ -6,16 +6,14 @@ canonical text (:func:`text_of`); the record keeps both, so that every replay ch
 """
 
 import hashlib
-import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import Json, Registry, canonical, encode, parse
+from sfumato.core.documents import Json, canonical, encode
 from sfumato.core.exact import natural
 from sfumato.core.signature import SigningKey
-from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.governance.ballot_words import Matter, said_of
 from sfumato.governance.board import (
     BoardEntry,
@@ -28,12 +26,12 @@ from sfumato.governance.board import (
     Withdrawal,
     moment,
 )
+from sfumato.governance.paper_file import PaperFile
 
 __all__ = ["UNSET", "Ballot", "Bound", "Matter", "bytes_digest", "text_of"]
 
 UNSET = "0001-01-01T00:00:00+00:00"
 """When a request on a paper was made: it gets its time, and its number, when it is entered."""
-MOST = 1_000_000  # signs of a file: a paper is a page or two
 _SET_LATER = ("at", "number")  # of an act: when it is entered, and as which proposal
 
 
@@ -86,7 +84,7 @@ def bytes_digest(proposal: Proposal) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ballot:
+class Ballot(PaperFile):
     """A paper to be signed, or a signed ballot; a file of text (:meth:`save`, :meth:`load`).
 
     Guarantee: a signed ballot that was altered anywhere, or is meant for another ledger, board, proposal, veto or key,
@@ -97,6 +95,8 @@ class Ballot:
 
     KIND: ClassVar[str] = "board.ballot"
     VERSION: ClassVar[int] = 1
+    PARTS: ClassVar = (Proposal, Reasons, Budget, Veto)
+    CALLED: ClassVar[str] = "a ballot"
     matter: Matter
     ledger: str
     board: int
@@ -209,54 +209,7 @@ class Ballot:
         filled = replace(self, signer=name, choice=choice, reason=reason, signature="")
         return replace(filled, signature=key.sign(text_of(filled.act(UNSET, 1), filled.bound())))
 
-    def text(self) -> str:
-        """The ballot as a file holds it: its words for people, and its fields."""
-        body = encode(self)
-        fields: dict[str, Json] = body if isinstance(body, dict) else {}
-        canonical(fields)  # what has no bytes is refused here
-        return json.dumps({"words": list(self.words), **fields}, ensure_ascii=False, indent=1) + "\n"
-
-    @classmethod
-    def read(cls, text: str, name: str = "this file") -> "Ballot":
-        """Read a ballot; one whose words are not those of its fields is refused."""
-        try:
-            body = parse(text) if len(text) <= MOST else None
-            words = body.pop("words", None) if isinstance(body, dict) else None
-            found = _BALLOTS.decode(body, "ballot")
-        except SfumatoError as wrong:
-            raise InvalidInput(f"{name} is not a ballot, and nothing was done: {wrong}") from None
-        if not isinstance(found, Ballot):
-            raise InvalidInput(f"{name} is not a ballot; nothing was done. Ask for one: sfumato ballot write")
-        if words != list(found.words):
-            raise Refused(
-                f"the words of {name} are not those of what would be signed: it was altered, or written by another "
-                "version of sfumato. Nothing was done. Ask for a new paper."
-            )
-        return found
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Ballot":
-        """Read a ballot from a file."""
-        try:
-            with Path(path).open(encoding="utf-8") as file:
-                text = file.read(MOST + 1)
-        except (OSError, UnicodeDecodeError):
-            raise InvalidInput(f"{path} cannot be read as a ballot; nothing was done.") from None
-        return cls.read(text, str(path))
-
-    def save(self, path: str | Path) -> None:
-        """Write the ballot to a new file; nothing is ever overwritten."""
-        text = self.text()
-        try:
-            with Path(path).open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise InvalidInput(f"{path} already exists and was not overwritten. Name another file with -o.") from None
-
 
 def _signed(name: str, key: str, choice: Choice | None, reason: str) -> str:
     does = "signs" if choice is None else "abstains" if choice is Choice.ABSTAIN else f"votes {choice.value}"
     return f"{name} {does}, with the key {key}{f': {reason}' if reason else '.'}"
-
-
-_BALLOTS = Registry((Ballot, Proposal, Reasons, Budget, Veto))

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import Json, canonical, encode
-from sfumato.core.signature import SigningKey, signature_holds
+from sfumato.core.documents import canonical, encode
+from sfumato.core.signature import signature_holds
 from sfumato.errors import NotDeclared, Refused
+from sfumato.governance.agreements import recovery_text
 from sfumato.governance.ballots import Bound, bytes_digest, text_of
 from sfumato.governance.board import (
     Action,
@@ -46,7 +47,7 @@ from sfumato.governance.time_windows import TimeWindows
 if TYPE_CHECKING:
     from sfumato.governance.plans.schedule import Schedule
 
-__all__ = ["GOVERNING", "Adopted", "DecisionState", "agreed"]
+__all__ = ["GOVERNING", "Adopted", "DecisionState"]
 
 GOVERNING = (
     *(BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed),
@@ -165,12 +166,14 @@ class DecisionState:
         if self.minutes is None:
             return
         board = self.minutes.board
-        known, text = dict(board.keys), _recovery(self.ledger, entry)
+        known, text = dict(board.keys), recovery_text(self.ledger, entry)
         for name, signature in entry.approvals:
             if self.bare and name not in known:
                 continue  # as it was then
             if name not in known or not signature_holds(known[name], signature, text):
                 raise Refused(f"the agreement of {name!r} is not signed with the key that the board knows. {_LOST}")
+        if entry.expires is not None and moment(entry.expires) <= moment(entry.at):
+            raise Refused(f"the members agreed until {entry.expires}, and it is {entry.at}. {_LOST}")
         if len({name for name, _ in entry.approvals} & set(board.members)) < board.quorum:
             raise Refused(f"recovery needs {board.quorum} members of the board to agree, by name and key. {_LOST}")
 
@@ -364,16 +367,6 @@ def _keys_given(before: Board, after: Board) -> bool:
     return replace(after, keys=before.keys) == before and set(before.keys) < set(after.keys)
 
 
-def agreed(ledger: str, entry: Recovered, key: SigningKey | None) -> str:
-    """A member's agreement to a recovery; empty, and not counted, without a key."""
-    return "" if key is None else key.sign(_recovery(ledger, entry))
-
-
 _OUT = "It was not entered. Ask for a new paper: sfumato ballot write"
 _OWN = "It was not entered. Give your own key."
 _LOST = "Nothing was changed, and the ledger stays shut."
-
-
-def _recovery(ledger: str, entry: Recovered) -> bytes:
-    said: list[Json] = ["a recovery", ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]
-    return canonical([*said, "whole"] if entry.whole else said).encode()

@@ -311,11 +311,12 @@ class Recovered:
     ``anchored`` is the text of the last head that was anchored before (empty if that was lost too). The entry's number
     follows both the record and that head, so numbers may jump here and nowhere else. ``approvals`` are the members of
     the board who agreed, each with a signature (before rows were signed: where the board knew a key). ``whole`` says
-    that nobody knows what the lost entries charged: then every balance is used up.
+    that nobody knows what the lost entries charged: then every balance is used up. ``after`` is the digest of the last
+    entry that is left, ``expires`` until when members may have agreed; the first versions stated neither.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     at: str
     reason: str
     anchored: str
@@ -323,6 +324,8 @@ class Recovered:
     gap: Budget
     approvals: tuple[tuple[str, str], ...] = ()
     whole: bool = False
+    after: str = ""
+    expires: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,11 @@ from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.governance.agreements import Agreement, recovery_text
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Board
-from sfumato.governance.decision_state import DecisionState, agreed
+from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
@@ -45,9 +46,11 @@ from sfumato.governance.ledger_state import (
     end_of,
     population_line,
 )
+from sfumato.governance.papers import LASTS
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
+from sfumato.governance.terms import after as until
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
 from sfumato.governance.verify import LedgerFinding, check, checked_state
@@ -127,13 +130,15 @@ class Ledger(Governed):
         reason: str,
         charge: Budget | None = None,
         approvals: Mapping[str, SigningKey | None] | None = None,
+        agreements: Sequence[Agreement] = (),
         board: Board | None = None,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
 
-        Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows. A
-        board from before acts were signed may have too few keys for that: ``board`` is then the same one with keys.
+        Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows, or
+        ``agreements`` are what they signed elsewhere (:meth:`agreement`). A board from before acts were signed may have
+        too few keys for that: ``board`` is then the same one with keys.
 
         Every balance is charged what the anchor says was charged in the lost entries, and at least ``charge``: no
         balance can have lost more. Where the record went another way than the anchor, the anchor's whole sum is taken.
@@ -156,21 +161,8 @@ class Ledger(Governed):
                         "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
                 state = checked_state(transaction.rows(), heads=(), key=signing.public_text, unsigned=older is not None)
-                digests = {} if last is None else _digests(transaction, last.head.number)
-                lost, gap = record.gap(end_of(state), digests, last)
-                most = charge or Budget.none()
-                entry = Recovered(
-                    at=written(record.clock()),
-                    reason=reason,
-                    anchored="" if last is None else last.text,
-                    lost=lost,
-                    gap=_larger(gap or Budget.none(), most),
-                    whole=gap is None or older is not None,
-                )
-                given = (approvals or {}).items()
-                entry = replace(
-                    entry, approvals=tuple((name, agreed(record.identifier, entry, signer)) for name, signer in given)
-                )
+                entry = _loss(record, transaction, state, last, reason, charge, whole=older is not None)
+                entry = _agreed(record, entry, approvals or {}, agreements)
                 moved: list[Entry] = [] if older is None else [_migrated(state, older)]
                 if board is not None:
                     moved.append(BoardSeated(at=entry.at, board=board, by="recovery", reason=reason, proposal=None))
@@ -181,6 +173,31 @@ class Ledger(Governed):
             else:
                 place.advance(after, durable=True)
         return cls(record)
+
+    @classmethod
+    def agreement(
+        cls,
+        url: str | Path,
+        *,
+        key: SigningKey | str | Path,
+        anchor: str | Path,
+        reason: str,
+        charge: Budget | None = None,
+        board: Board | None = None,
+        clock: Callable[[], datetime] = system_clock,
+    ) -> Agreement:
+        """A paper on which members agree to a recovery, as :meth:`recover` would carry it out now; changes nothing."""
+        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        with _closed_on_error(store):
+            if not store.current():
+                raise Refused(f"{store.name} is a backup of older tables: its members agree with their keys, at it.")
+            with store.reading() as transaction:
+                record = SignedRecord(store, place, signing, _identifier(transaction, signing, store), clock)
+                state = checked_state(transaction.rows(), heads=(), key=signing.public_text)
+                entry = _loss(record, transaction, state, place.readable(), reason, charge, whole=False)
+        store.close()
+        known = state.decided.sitting().board if board is None else board
+        return Agreement.to(entry, record.identifier, known.keys)
 
     @property
     def key(self) -> SigningKey:
@@ -486,6 +503,52 @@ def _migrated(state: MemoryLedgerState, older: str) -> Migrated:
 def _digests(transaction: Transaction, number: int) -> dict[int, str]:
     row = transaction.row(number)
     return {} if row is None else {number: row.digest}
+
+
+def _loss(
+    record: SignedRecord,
+    transaction: Transaction,
+    state: MemoryLedgerState,
+    last: SignedHead | None,
+    reason: str,
+    charge: Budget | None,
+    *,
+    whole: bool,
+) -> Recovered:
+    """What a recovery would enter: how much was lost at most, and where the record ends; nobody has agreed yet."""
+    digests = {} if last is None else _digests(transaction, last.head.number)
+    lost, gap = record.gap(end_of(state), digests, last)
+    at = written(record.clock())
+    return Recovered(
+        at=at,
+        reason=reason,
+        anchored="" if last is None else last.text,
+        lost=lost,
+        gap=_larger(gap or Budget.none(), charge or Budget.none()),
+        whole=gap is None or whole,
+        after=end_of(state).digest,
+        expires=until(at, LASTS),
+    )
+
+
+def _agreed(
+    record: SignedRecord,
+    entry: Recovered,
+    signers: Mapping[str, SigningKey | None],
+    agreements: Sequence[Agreement],
+) -> Recovered:
+    """A recovery with those who agreed, here or elsewhere; an agreement to another one is refused."""
+    entry = replace(entry, expires=min([agreement.expires for agreement in agreements], default=entry.expires))
+    for agreement in agreements:
+        if agreement.ledger != record.identifier or agreement.entry(entry.at) != entry:
+            raise Refused(
+                f"the agreement of {agreement.signer!r} is to another recovery than this one: another loss, charge, "
+                "reason or paper. Nothing was changed, and the ledger stays shut. Have one paper signed by all."
+            )
+    text = recovery_text(record.identifier, entry)
+    here = [(name, "" if signer is None else signer.sign(text)) for name, signer in signers.items()]
+    away = [(str(agreement.signer), agreement.signature or "") for agreement in agreements]
+    return replace(entry, approvals=(*here, *away))
 
 
 def _larger(one: Budget, other: Budget) -> Budget:

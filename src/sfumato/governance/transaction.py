@@ -279,12 +279,15 @@ class Transaction:
         """What was decided and declared; the store remembers it until the next decision."""
         if self._decided is None:
             end = self.end()
-            if end.decisions not in self._known:
-                found = self._governed(end)
-                self._known.clear()
-                self._known[end.decisions] = found
-            self._decided = self._known[end.decisions]
+            found = self._known.get(end.decisions)
+            self._decided = self._remembered(end, self._governed(end) if found is None else found)
         return self._decided
+
+    def _remembered(self, end: Totals, decisions: DecisionState) -> DecisionState:
+        """Keep a state under the digest of all decisions that it follows from; no other state has that digest."""
+        self._known.clear()
+        self._known[end.decisions] = decisions
+        return decisions
 
     def put_decision_state(self, decisions: DecisionState) -> None:
         """Keep what was decided and declared, in this transaction: it follows from the record."""
@@ -353,6 +356,8 @@ class Transaction:
         if not isinstance(entry, CHARGING) and row.entry != entry:  # charges are checked by who makes them
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
         apply(self, row, entry)
+        if isinstance(entry, GOVERNING) and self._decided is not None:
+            self._remembered(self.end(), self._decided)
         signed = sign(self.end())
         self.put_row(row, signed)
         return signed

@@ -67,6 +67,8 @@ def check_record(
     for row in rows:
         entry = _safe(row)
         yield from _linked(row, entry, number, digest)
+        if isinstance(entry, Recovered) and entry.after and not _agreed_here(entry.after, number, digests):
+            yield LedgerFinding(entry=row.number, problem="is a recovery that was agreed to for another record")
         number, digest = row.number, row.digest
         digests[number] = digest
         bound = entry.bound if isinstance(entry, Acted) else None
@@ -125,6 +127,11 @@ def check_record(
             yield from _compared(state, kept)
         except (SfumatoError, ValueError) as wrong:
             yield LedgerFinding(entry=0, problem=f"the stored state cannot be read: {wrong}")
+
+
+def _agreed_here(after: str, number: int, digests: dict[int, str]) -> bool:
+    """Whether a record ended so when its recovery was agreed to; at most two entries come between (tables, keys)."""
+    return after in {digests.get(each) for each in range(number - 2, number + 1)}
 
 
 def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
