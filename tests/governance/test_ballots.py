@@ -530,19 +530,19 @@ def older_home(tmp_path: Path) -> Home:
 # ---------------------------------------------------------------------------------------------------------- recovery
 
 
-def lost(home: Home, clock: Clock) -> dict[str, Any]:
+def lost(home: Home, clock: Clock) -> tuple[dict[str, Any], Backup]:
     """A ledger that was restored from a backup, and how to recover it."""
     ledger = furnished(home, clock=clock)
     ledger.seat(BOARD, by="director", reason="the statute of 2026")
     backup = Backup(home)
     ledger.open_account("hospital/lost", unit=PATIENT, cap=TENTH, reason="will be lost")
     backup.restore()
-    return {"key": home.key, "anchor": home.anchor, "reason": "the disk failed", "clock": clock}
+    return {"key": home.key, "anchor": home.anchor, "reason": "the disk failed", "clock": clock}, backup
 
 
 def test_members_agree_to_a_recovery_at_home(lite: Home) -> None:
     clock = Clock()
-    where = lost(lite, clock)
+    where, _ = lost(lite, clock)
     paper = Agreement.read(Ledger.agreement(lite.url, **where).text())
     assert "Entries that are lost: 1. Every balance is charged" in paper.words[1]
     signed = [Agreement.read(paper.signed(key_of(name)).text()) for name in ("ben", "cho")]
@@ -579,16 +579,17 @@ def test_members_agree_to_a_recovery_at_home(lite: Home) -> None:
 
 def test_an_agreement_expires_and_is_not_one_to_the_next_loss(lite: Home) -> None:
     clock = Clock()
-    where = lost(lite, clock)
+    where, backup = lost(lite, clock)
     signed = [Ledger.agreement(lite.url, **where).signed(key_of(name)) for name in ("ben", "cho")]
     late = Clock()
     late.now = clock.now + timedelta(days=15)
     with pytest.raises(Refused, match="the members agreed until"):
         Ledger.recover(lite.url, **where | {"clock": late}, agreements=signed)
-    ledger = Ledger.recover(lite.url, **where, agreements=signed)
-    backup = Backup(lite)
-    ledger.open_account("hospital/lost again", unit=PATIENT, cap=TENTH, reason="will be lost too")
-    backup.restore()
+    Ledger.recover(lite.url, **where, agreements=signed).close()
+    backup.restore()  # the same one again
+    with pytest.raises(Refused, match="is to another recovery"):
+        Ledger.recover(lite.url, **where, agreements=signed)
+    lite.anchor.unlink()
     with pytest.raises(Refused, match="is to another recovery"):
         Ledger.recover(lite.url, **where, agreements=signed)
 
