@@ -13,12 +13,14 @@ import pytest
 
 from sfumato.core.documents import Registry
 from sfumato.core.signature import SigningKey
-from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
+from sfumato.governance import decision_state
 from sfumato.governance.agreements import Agreement
 from sfumato.governance.ballots import Ballot
 from sfumato.governance.board import Action, Board, Choice, Outcome, Proposal, VetoLifted, Vote, fingerprint
+from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.digest import digest_of
-from sfumato.governance.entries import Acted, BoardSeated, Entry, Migrated, Row
+from sfumato.governance.entries import Acted, BoardSeated, Entry, Migrated, Recovered, Row
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import replay
 from sfumato.governance.verify import check_record
@@ -443,6 +445,28 @@ def test_whoever_holds_the_ledger_cannot_vote_for_others(home: Home) -> None:
     assert ledger.verify() == ()
 
 
+def test_other_code_with_the_ledgers_key_is_refused_by_this_one(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Votes that were entered by code that checks nothing, signed rows and all, move no charge and are named."""
+    ledger = governed(home)
+    number = asked(ledger)
+    at = ledger.head().head.at
+    with monkeypatch.context() as patched:
+        patched.setattr(DecisionState, "_check_ballot", lambda _, place, *__: (None, str(place)))
+        patched.setattr(decision_state, "_check_time", lambda *_: None)
+        for voter in ("ben", "cho"):
+            act = Vote(proposal=number, at=at, voter=voter, choice=Choice.YES, reason="")
+            with ledger.record.writing() as writing:
+                writing.append(Acted(at=at, act=act, signature=None))
+        first = ledger.head().head.number - 1
+        assert ledger.minutes().decision(number).outcome is Outcome.APPROVED  # type: ignore[union-attr]
+    ledger.close()
+    honest = home.open()
+    for use in (lambda: charged(honest), honest.minutes, lambda: honest.ballot(vote=number)):
+        with pytest.raises(LedgerError, match=f"entry {first} of the record does not follow .* is not signed"):
+            use()
+    assert any(found.entry == first and "is not signed" in found.problem for found in honest.verify())
+
+
 def test_a_ballot_of_another_record_is_named_by_verify(home: Home) -> None:
     ledger = governed(home)
     paper = replace(ledger.ballot(vote=asked(ledger)), digest="0" * 64)
@@ -570,8 +594,9 @@ def test_members_agree_to_a_recovery_at_home(lite: Home) -> None:
     back = Ledger.recover(lite.url, **where, agreements=signed)
     assert back.verify() == ()
     *rows, last = back.rows()
-    moved = replace(last.entry, after="1" * 64)  # type: ignore[type-var]
-    rows.append(Row.after(last.number - 1, rows[-1].digest, moved))  # type: ignore[arg-type]
+    entry = last.entry
+    assert isinstance(entry, Recovered)
+    rows.append(Row.after(last.number - 1, rows[-1].digest, replace(entry, after="1" * 64)))
     said = " ".join(str(found) for found in check_record(rows, heads=(), unsigned=True))
     assert "is a recovery that was agreed to for another record" in said
     assert "is not signed with the key" in said
@@ -600,12 +625,19 @@ def test_an_agreement_expires_and_is_not_one_to_the_next_loss(lite: Home) -> Non
 def test_a_paper_is_for_one_thing(lite: Home) -> None:
     ledger = governed(lite)
     number = asked(ledger)
-    for given in ({}, {"vote": 1, "withdraw": 1}, {"veto": "visits"}, {"vote": 1, "community": "valley"}):
+    several: tuple[dict[str, Any], ...] = (
+        {},
+        {"vote": 1, "withdraw": 1},
+        {"veto": "visits"},
+        {"vote": 1, "community": "valley"},
+    )
+    for given in several:
         with pytest.raises(InvalidInput, match="a paper is for one thing"):
-            ledger.ballot(**given)  # type: ignore[arg-type]
-    for wrong in ({"vote": 9}, {"veto": "visits", "community": "none"}):
+            ledger.ballot(**given)
+    unknown: tuple[dict[str, Any], ...] = ({"vote": 9}, {"veto": "visits", "community": "none"})
+    for wrong in unknown:
         with pytest.raises(SfumatoError):
-            ledger.ballot(**wrong)  # type: ignore[arg-type]
+            ledger.ballot(**wrong)
     paper = ledger.ballot(vote=number)
     with pytest.raises(NotDeclared, match="yes, no or abstain"):
         paper.signed(key_of("ben"))

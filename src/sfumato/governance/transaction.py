@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, Refused
 from sfumato.governance import rows
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
@@ -427,7 +427,13 @@ class Transaction:
             )
         signed_from = self._signed_from() if found else 0
         for row in found:
-            decisions = replace(decisions, bare=row.number < signed_from).after(row.number, row.entry)
+            try:
+                decisions = replace(decisions, bare=row.number < signed_from).after(row.number, row.entry)
+            except Refused as wrong:
+                raise LedgerError(
+                    f"entry {row.number} of the record does not follow from those before it, whoever signed its row: "
+                    f"{wrong} Nothing was read and nothing was spent. See all of it: sfumato ledger verify"
+                ) from None
         return replace(decisions, bare=False)
 
     def _signed_from(self) -> int:
