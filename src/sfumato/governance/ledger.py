@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +15,7 @@ from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.agreements import Agreement, recovery_text
+from sfumato.governance.agreements import Agreement
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Board
@@ -32,7 +31,6 @@ from sfumato.governance.entries import (
     LedgerOpened,
     Migrated,
     PopulationDeclared,
-    Recovered,
     Repriced,
     Row,
 )
@@ -46,11 +44,10 @@ from sfumato.governance.ledger_state import (
     end_of,
     population_line,
 )
-from sfumato.governance.papers import LASTS
+from sfumato.governance.recovery import agreed, loss_of
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
-from sfumato.governance.terms import after as until
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
 from sfumato.governance.verify import LedgerFinding, check, checked_state
@@ -161,8 +158,8 @@ class Ledger(Governed):
                         "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
                 state = checked_state(transaction.rows(), heads=(), key=signing.public_text, unsigned=older is not None)
-                entry = _loss(record, transaction, state, last, reason, charge, whole=older is not None)
-                entry = _agreed(record, entry, approvals or {}, agreements)
+                entry = loss_of(record, transaction, state, last, reason, charge, whole=older is not None)
+                entry = agreed(record, entry, approvals or {}, agreements)
                 moved: list[Entry] = [] if older is None else [_migrated(state, older)]
                 if board is not None:
                     moved.append(BoardSeated(at=entry.at, board=board, by="recovery", reason=reason, proposal=None))
@@ -194,7 +191,7 @@ class Ledger(Governed):
             with store.reading() as transaction:
                 record = SignedRecord(store, place, signing, _identifier(transaction, signing, store), clock)
                 state = checked_state(transaction.rows(), heads=(), key=signing.public_text)
-                entry = _loss(record, transaction, state, place.readable(), reason, charge, whole=False)
+                entry = loss_of(record, transaction, state, place.readable(), reason, charge, whole=False)
         store.close()
         known = state.decided.sitting().board if board is None else board
         return Agreement.to(entry, record.identifier, known.keys)
@@ -498,58 +495,3 @@ def _brought_up_to_date(store: Store, place: FileAnchor, key: SigningKey, clock:
 def _migrated(state: MemoryLedgerState, older: str) -> Migrated:
     end = end_of(state)
     return Migrated(at=end.at, tables=older, digest=end.digest, state=map_of(state).root())
-
-
-def _digests(transaction: Transaction, number: int) -> dict[int, str]:
-    row = transaction.row(number)
-    return {} if row is None else {number: row.digest}
-
-
-def _loss(
-    record: SignedRecord,
-    transaction: Transaction,
-    state: MemoryLedgerState,
-    last: SignedHead | None,
-    reason: str,
-    charge: Budget | None,
-    *,
-    whole: bool,
-) -> Recovered:
-    """What a recovery would enter: how much was lost at most, and where the record ends; nobody has agreed yet."""
-    digests = {} if last is None else _digests(transaction, last.head.number)
-    lost, gap = record.gap(end_of(state), digests, last)
-    at = written(record.clock())
-    return Recovered(
-        at=at,
-        reason=reason,
-        anchored="" if last is None else last.text,
-        lost=lost,
-        gap=_larger(gap or Budget.none(), charge or Budget.none()),
-        whole=gap is None or whole,
-        after=end_of(state).digest,
-        expires=until(at, LASTS),
-    )
-
-
-def _agreed(
-    record: SignedRecord,
-    entry: Recovered,
-    signers: Mapping[str, SigningKey | None],
-    agreements: Sequence[Agreement],
-) -> Recovered:
-    """A recovery with those who agreed, here or elsewhere; an agreement to another one is refused."""
-    entry = replace(entry, expires=min([agreement.expires for agreement in agreements], default=entry.expires))
-    for agreement in agreements:
-        if agreement.ledger != record.identifier or agreement.entry(entry.at) != entry:
-            raise Refused(
-                f"the agreement of {agreement.signer!r} is to another recovery than this one: another loss, charge, "
-                "reason or paper. Nothing was changed, and the ledger stays shut. Have one paper signed by all."
-            )
-    text = recovery_text(record.identifier, entry)
-    here = [(name, "" if signer is None else signer.sign(text)) for name, signer in signers.items()]
-    away = [(str(agreement.signer), agreement.signature or "") for agreement in agreements]
-    return replace(entry, approvals=(*here, *away))
-
-
-def _larger(one: Budget, other: Budget) -> Budget:
-    return Budget(epsilon=max(one.epsilon, other.epsilon), delta=max(one.delta, other.delta))
