@@ -486,6 +486,11 @@ def the_board_is_not_asked(_original: Any) -> Any:
     return lambda use, terms, minutes, *, at, cost, since=0: None
 
 
+@broken("sfumato.governance.decision_state:DecisionState._check_ballot", claims=["S1-20"])
+def whoever_holds_the_ledger_acts_for_others(_original: Any) -> Any:
+    return lambda self, number, entry, minutes: (None, str(number))
+
+
 @broken("sfumato.governance.policies:BaseAndReserve.locked", claims=["S1-22"])
 def the_reserve_is_open_to_everybody(_original: Any) -> Any:
     def locked(self: Any, cap: Any, unlocks: Any) -> Any:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.governance.signers import key_of
+
 Run = Callable[..., Any]
 
 TERMS = """kind = "terms"
@@ -24,7 +26,15 @@ quorum = 2
 name = "riverside"
 representatives = ["eva"]
 datasets = ["visits"]
+
+[keys]
+ada = "ada.key.pub"
+ben = "ben.key.pub"
+cho = "cho.key.pub"
+dai = "dai.key.pub"
+eva = "eva.key.pub"
 """
+PEOPLE = ("ada", "ben", "cho", "dai", "eva", "fay", "ivo", "jun", "zoe")
 REASONS = """kind = "reasons"
 version = 1
 benefit = "beds are planned by it"
@@ -35,9 +45,16 @@ FILES = {"visits-terms.toml": TERMS, "board.toml": BOARD, "reasons.toml": REASON
 
 
 def written(folder: Path) -> None:
-    """Write what people declare."""
+    """Write what people declare; the keys that they keep at home lie beside it."""
     for name, text in FILES.items():
         (folder / name).write_text(text, "utf-8")
+    for name in PEOPLE:
+        key_of(name).save(folder / f"{name}.key")
+
+
+def acting(name: str) -> tuple[str, ...]:
+    """Who acts, with which key."""
+    return ("--as", name, "--key", f"{name}.key")
 
 
 def done(run: Run, *words: object) -> str:

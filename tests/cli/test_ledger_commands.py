@@ -276,8 +276,9 @@ def test_where_a_board_sits_its_quorum_agrees_to_a_recovery(run, seated):
     words = ("ledger", "recover", "--reason", "the disk failed")
     for few in ((), ("--by", "ada"), ("--by", "ada", "--by", "zoe"), ("--by", "ada", "--by", "ada")):
         refused(run, *words, *few)
+    assert "the agreement of 'ben' is not signed" in refused(run, *words, "--by", "ada=ada.key", "--by", "ben=cho.key")
     assert "restored from an old backup" in refused(run, "budget", "show")
-    assert "1 entry lost" in done(run, *words, "--by", "ada", "--by", "ben")
+    assert "1 entry lost" in done(run, *words, "--by", "ada=ada.key", "--by", "ben=ben.key")
     done(run, "ledger", "verify")
 
 

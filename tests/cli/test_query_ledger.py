@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.cli.institution import done, refused
+from tests.cli.institution import acting, done, refused
 
 SCHEMA = """kind = "schema"
 version = 1
@@ -89,17 +89,17 @@ def test_terms_and_board_decide_before_anything_is_read(run, seated):
     charged = ("--account", "hospital/oncology")
     assert "states no purpose" in refused(run, *ask(seated, *charged))
     assert "no approval of 'visits'" in refused(run, *ask(seated, *charged, *USE))
-    asked = ("--as", "ada", "--action", "dataset", "--dataset", "visits", "--reasons", "reasons.toml")
+    asked = (*acting("ada"), "--action", "dataset", "--dataset", "visits", "--reasons", "reasons.toml")
     done(run, "budget", "request", *asked)
-    done(run, "budget", "approve", 1, "--as", "ben")
+    done(run, "budget", "approve", 1, *acting("ben"))
     assert "no approval of 'visits'" in refused(run, *ask(seated, *charged, *USE))  # the quorum is not reached
-    done(run, "budget", "approve", 1, "--as", "cho")
+    done(run, "budget", "approve", 1, *acting("cho"))
     marketing = ("--purpose", "marketing", "--recipient", "public")
     assert "this release is for marketing" in refused(run, *ask(seated, *charged, *marketing))
     assert spent(run) == ["0"] * 4
     assert "charged: ε = 1/10" in done(run, *ask(seated, *charged, *USE))
     no = ("--community", "riverside", "--dataset", "visits", "--reason", "we were not asked")
-    done(run, "budget", "veto", "--as", "eva", *no)
+    done(run, "budget", "veto", *acting("eva"), *no)
     assert "under a community's veto" in refused(run, *ask(seated, *charged, *USE, epsilon="0.2"))
     assert spent(run) == ["1/10"] * 4
 

@@ -205,3 +205,11 @@ def test_a_key_never_shows_itself(tmp_path):
     assert secret not in repr(KEY)
     assert secret not in str(KEY)
     assert KEY.public_text not in repr(KEY)
+
+
+def test_a_signature_has_one_spelling():
+    key = SigningKey.new()
+    signature = key.sign(b"text")
+    assert signature_holds(key.public_text, signature, b"text")
+    for other in (signature + " ", f" {signature}", signature.upper(), f"{signature[:2]} {signature[2:]}", ""):
+        assert not signature_holds(key.public_text, other, b"text")

@@ -139,7 +139,12 @@ def test_every_command_shown_exists() -> None:
                 options = {word for word in words if word.startswith("--")}
                 assert options <= COMMANDS[known[0]], line
             case "mkdir":
+                assert len(words) > 1, line
+            case "cd":
                 assert len(words) == 2, line
+            case "cp":
+                assert len(words) == 3, line
+                assert not words[1].endswith(".key"), f"{line}: keys are never carried"
             case ".venv/bin/python":
                 module = words[words.index("-m") + 1]
                 assert (REPOSITORY / (module.replace(".", "/") + ".py")).is_file(), line

@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,18 @@ def test_every_command_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.Mon
             case "console":
                 for line in block.body.splitlines():
                     words = shlex.split(line.removeprefix("$ "))
-                    if words[0] == "mkdir":
-                        Path(words[1]).mkdir()
-                        continue
+                    match words[0]:
+                        case "mkdir":
+                            for name in words[1:]:
+                                Path(name).mkdir()
+                            continue
+                        case "cd":  # a folder stands for a machine
+                            monkeypatch.chdir(words[1])
+                            continue
+                        case "cp":
+                            assert not words[1].endswith(".key"), "keys are never carried"
+                            shutil.copy(words[1], words[2])
+                            continue
                     outcome = program.invoke(app, words[1:])
                     assert outcome.exit_code == 0, (line, outcome.stdout, outcome.stderr, outcome.exception)
                     last = outcome.stdout
@@ -58,10 +68,17 @@ def test_every_command_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.Mon
     assert "missing: months 2026-03" in second
     refused = program.invoke(app, ["plan", "run", "plan.toml"])
     assert "released" not in refused.stdout
+    assert Path.cwd() == tmp_path / "hospital"
+    assert {file.name for file in tmp_path.rglob("*.key")} == {
+        f"{who}.key" for who in ("ada", "ben", "cho", "eva", "ledger")
+    }
+    for file in tmp_path.rglob("*.key"):  # each key lies where it was made
+        assert file.parent.name == ("hospital" if file.stem == "ledger" else file.stem)
 
 
 def test_the_guide_as_it_is_shown_has_the_steps_of_the_issue() -> None:
     """An empty institution, an approved plan, a first scheduled release; nothing of it may get lost."""
     shown = [line for block in blocks(PAGE, "console") for line in block.body.splitlines()]
-    for step in ("ledger init", "account open", "budget board", "budget approve", "plan adopt", "plan run", "evidence"):
+    steps = ("ledger init", "account open", "budget board", "ballot sign", "ballot submit", "plan adopt", "plan run")
+    for step in (*steps, "evidence"):
         assert any(f"sfumato {step}" in line for line in shown), step

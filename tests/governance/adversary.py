@@ -53,6 +53,7 @@ from sfumato.governance.rows import (
     totals_of,
 )
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.signers import key_of, keyed, reseated
 from tests.governance.test_governed import TERMS
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -62,10 +63,12 @@ TENTH, HALF = Budget(epsilon="1/10"), Budget(epsilon="1/2")
 REGISTER = Dataset(name="register", edition="1")
 SCANS, NEW_SCANS = Dataset(name="scans", edition="1"), Dataset(name="scans", edition="2")
 WHY = Reasons(benefit="beds are planned by it", risk="a rare case could be guessed", choice="±6 is enough for that")
-BOARD = Board(
-    members=("ada", "ben", "cho"),
-    quorum=2,
-    communities=(Community(name="valley", representatives=("mele",), datasets=("register",)),),
+BOARD = keyed(
+    Board(
+        members=("ada", "ben", "cho"),
+        quorum=2,
+        communities=(Community(name="valley", representatives=("mele",), datasets=("register",)),),
+    )
 )
 STATE = ("balance", "edition", "charge", "answer", "node")
 
@@ -157,9 +160,11 @@ def scene(home: Home) -> Scene:
     ledger.seat(BOARD, by="director", reason="the statute of 2026")
     for name in ("visits", "register", "scans"):
         ledger.declare_terms(replace(TERMS, dataset=name))
-        number = ledger.propose(by="ada", action=Action.DATASET, subject=name, reasons=WHY, datasets=(name,))
+        number = ledger.propose(
+            by="ada", action=Action.DATASET, subject=name, reasons=WHY, datasets=(name,), key=key_of("ada")
+        )
         for voter in ("ben", "cho"):
-            ledger.vote(number, by=voter, choice=Choice.YES)
+            ledger.vote(number, by=voter, key=key_of(voter), choice=Choice.YES)
     before.append(tables_of(home))
     account = user(ledger)
     stream = account.reserve(TENTH, datasets=[VISITS], idempotency="stream", question="a stream")
@@ -168,7 +173,7 @@ def scene(home: Home) -> Scene:
     queued = account.reserve(TENTH, datasets=[VISITS], queued=True)
     account.commit_text(account.reserve(TENTH, datasets=[REGISTER]), "who?", '{"answer":9}')
     waiting = account.reserve(HALF, datasets=[VISITS])
-    ledger.veto(by="mele", community="valley", dataset="register", reason="we were not asked")
+    ledger.veto(by="mele", key=key_of("mele"), community="valley", dataset="register", reason="we were not asked")
     assert ledger.verify() == ()
     ledger.close()
     if home.lite:
@@ -223,7 +228,13 @@ def asked_of(of: Scene, ledger: Ledger, account: Any) -> dict[str, Callable[[], 
 
     def proposed() -> object:
         number = ledger.propose(
-            by="ada", action=Action.RAISE, subject="x", reasons=WHY, account="population others", amount=TENTH
+            by="ada",
+            action=Action.RAISE,
+            subject="x",
+            reasons=WHY,
+            account="population others",
+            amount=TENTH,
+            key=key_of("ada"),
         )
         return ledger.minutes().proposal(number).datasets
 
@@ -256,9 +267,9 @@ def asked_of(of: Scene, ledger: Ledger, account: Any) -> dict[str, Callable[[], 
             Dataset(name="visits", edition="3"), population="others", cap=Budget(epsilon=100, delta="1/1000")
         ),
         "a veto lifted by somebody": lambda: ledger.lift_veto(
-            by="ada", community="valley", dataset="register", reason="x"
+            by="ada", community="valley", dataset="register", reason="x", key=key_of("ada")
         ),
-        "a raise without a decision": lambda: ledger.vote(1, by="ben", choice=Choice.YES),
+        "a raise without a decision": lambda: ledger.vote(1, by="ben", key=key_of("ben"), choice=Choice.YES),
         "a charge": whole,
         "a proposal about people": proposed,
     }
@@ -399,7 +410,7 @@ def forged_entries(of: Scene) -> dict[str, object]:
         "a closing": DatasetClosed(at=at, dataset=VISITS),
         "closed data": DataClosed(at=at, names=("a",)),
         "terms": TermsDeclared(at=at, terms=replace(TERMS, dataset="register")),
-        "a board": BoardSeated(at=at, board=replace(BOARD, communities=()), by="x", reason="x", proposal=None),
+        "a board": BoardSeated(at=at, board=reseated(BOARD, communities=()), by="x", reason="x", proposal=None),
         "a lifted veto": Acted(at=at, act=lifted, signature=None),
         "a charge": replace(reserved, cost=TENTH),
         "a start": Started(at=at, charge=of.queued.number),

@@ -35,6 +35,7 @@ from sfumato.governance.entries import (
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.provenance import ChargeFate, Provenance, Trail
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+from tests.governance.signers import key_of
 from tests.governance.test_conformance import Clock
 from tests.governance.test_governed import BOARD, TERMS, WHY, asked, passed
 
@@ -159,11 +160,11 @@ def test_terms_and_approvals_are_those_of_the_moment(lite: Home) -> None:
 def test_later_vetoes_are_part_of_the_story_and_earlier_ones_are_not(lite: Home) -> None:
     ledger = institution(lite)
     approved(ledger)
-    ledger.veto(by="mele", community="valley", dataset="visits", reason="nobody asked")
-    ledger.lift_veto(by="mele", community="valley", dataset="visits", reason="they did now")
+    ledger.veto(by="mele", key=key_of("mele"), community="valley", dataset="visits", reason="nobody asked")
+    ledger.lift_veto(by="mele", key=key_of("mele"), community="valley", dataset="visits", reason="they did now")
     passed(ledger, asked(ledger))
     released(ledger, **ONCOLOGY)
-    ledger.veto(by="mele", community="valley", dataset="visits", reason="harm was done")
+    ledger.veto(by="mele", key=key_of("mele"), community="valley", dataset="visits", reason="harm was done")
     (found,) = Trail.of(ledger).charges
     (later,) = found.later
     assert (later.what, later.who, later.reason) == ("veto of valley", "mele", "harm was done")

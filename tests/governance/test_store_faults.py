@@ -32,6 +32,7 @@ from sfumato.governance.migrations import migrate, newest, present
 from sfumato.governance.rows import commit, run
 from sfumato.governance.store import Store
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, older, postgres_home, sqlite_home
+from tests.governance.signers import key_of, keyed
 from tests.parts import absent, package
 from tests.servers import QUICK, postgres_programs, private_postgres
 
@@ -383,6 +384,8 @@ def test_tables_older_than_their_anchor_are_a_backup(tmp_path: Path) -> None:
     home = older(tmp_path)
     kept = Path(home.url).read_bytes()
     ledger = home.open()
+    sitting = ledger.board()
+    assert sitting is not None
     ledger.close()
     for left in Path(home.folder).glob("ledger.db*"):
         left.unlink()
@@ -390,9 +393,15 @@ def test_tables_older_than_their_anchor_are_a_backup(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="are older than its anchor"):
         home.open()
     given: dict[str, Any] = {"key": home.key, "anchor": home.anchor, "approvals": {"ada": None, "ben": None}}
+    keys = {name: key_of(name) for name in ("ada", "ben")}
     with pytest.raises(Refused, match="a backup from before rows were signed"):
         Ledger.recover(home.url, **given, reason="a backup")
     home.anchor.unlink()
+    with pytest.raises(Refused, match="the agreement of 'ada' is not signed"):  # its board had no keys
+        Ledger.recover(home.url, **given, reason="a backup, and the anchor is gone")
+    given |= {"approvals": keys, "board": keyed(sitting)}
+    with pytest.raises(Refused, match="the board changes by its own decision"):
+        Ledger.recover(home.url, **given | {"board": keyed(replace(sitting, communities=()))}, reason="a backup")
     back = Ledger.recover(home.url, **given, reason="a backup, and the anchor is gone")
     assert back.verify() == ()
     assert {balance.left for balance in back.balances()} == {Budget.none()}

@@ -14,6 +14,7 @@ from sfumato.governance.entries import Advanced, Row
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.memory import MemoryLedger
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished
+from tests.governance.signers import key_of
 from tests.governance.test_governed import account as user_of
 from tests.governance.test_governed import asked, governed, passed
 
@@ -140,7 +141,7 @@ def test_a_veto_ends_a_stream_at_its_next_step(home: Home) -> None:
     account = user_of(ledger)
     charge = account.reserve(HALF, datasets=[VISITS])
     account.advance(charge, 0, "a", datasets=[VISITS])
-    ledger.veto(by="mele", community="valley", dataset="visits", reason="we were not asked")
+    ledger.veto(by="mele", key=key_of("mele"), community="valley", dataset="visits", reason="we were not asked")
     with pytest.raises(Refused, match="under a community's veto"):
         account.advance(charge, 1, "b", datasets=[VISITS])
     assert ledger.verify() == ()

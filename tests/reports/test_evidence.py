@@ -28,7 +28,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Relation, event
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.governance.board import Action, Board, Choice, Community, Reasons
+from sfumato.governance.board import Action, Board, Choice, Community, Reasons, signed_by
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.periods import Cadence
 from sfumato.governance.settings import Settings
@@ -42,6 +42,7 @@ from sfumato.reports.evidence.registry import registry
 from sfumato.reports.evidence.shape import check, problems, schema
 from sfumato.reports.verify import load, read, verify
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, sqlite_home
+from tests.governance.signers import key_of, keyed
 from tests.governance.test_governed import TERMS
 from tests.governance.test_provenance import ONCOLOGY, ROOMY, ROWS, approved, institution, released
 
@@ -66,7 +67,7 @@ def ledger(home: Home) -> Ledger:
     approved(made)
     released(made, "1/4", **ONCOLOGY)
     made.account(ACCOUNT, unit=PATIENT, **ONCOLOGY).reserve(Budget(epsilon="1/10"), datasets=[VISITS])
-    made.veto(by="mele", community="valley", dataset="visits", reason="nobody asked us")
+    made.veto(by="mele", key=key_of("mele"), community="valley", dataset="visits", reason="nobody asked us")
     return made
 
 
@@ -199,8 +200,10 @@ def test_each_release_in_the_pack_has_its_data_code_and_consent_or_says_that_the
     assert "| consent text | form 3 of 2024 |" in parts[1]
     assert "| legal ground | consent |" in parts[1]
     assert "| vote of ben | yes, entry " in parts[1]
+    assert signed_by(key_of("ben").public_text) in parts[1]
     assert "There is no answer, and no certificate." in parts[2]
-    assert all("| veto of valley | mele | nobody asked us |" in part for part in parts)
+    who = f"mele ({signed_by(key_of('mele').public_text)})"
+    assert all(f"| veto of valley | {who} | nobody asked us |" in part for part in parts)
 
 
 @pytest.mark.claim("S1-28")
@@ -398,7 +401,7 @@ def hostile_ledger(home: Home, words: str) -> Ledger:
         quorum=2,
         communities=(Community(name=words, representatives=(words,), datasets=(words,)),),
     )
-    made.seat(board, by=words, reason=words)
+    made.seat(keyed(board), by=words, reason=words)
     purpose = "research/oncology"  # a purpose is held to a plain spelling; everything else can be any text
     terms = replace(TERMS, dataset=words, purposes=(purpose,), forbidden=(), recipients=(words,), consent_text=words)
     made.declare_terms(terms)
@@ -408,9 +411,10 @@ def hostile_ledger(home: Home, words: str) -> Ledger:
         subject=words,
         reasons=Reasons(benefit=words, risk=words, choice=words),
         datasets=(words,),
+        key=key_of(words),
     )
     for voter in ("ben", "cho"):
-        made.vote(number, by=voter, choice=Choice.YES, reason=words)
+        made.vote(number, by=voter, key=key_of(voter), choice=Choice.YES, reason=words)
     vault = sf.Vault(unit=PATIENT, ledger=made, account="hospital", purpose=purpose, recipient=words)
     table = vault.table(
         pa.table({"patient_id": [1, 2], words: [words, "b"]}),
@@ -420,7 +424,7 @@ def hostile_ledger(home: Home, words: str) -> Ledger:
         keys={words: [words, "b"]},
     )
     table.group_by(words).count().release(epsilon=1)
-    made.veto(by=words, community=words, dataset=words, reason=words)
+    made.veto(by=words, key=key_of(words), community=words, dataset=words, reason=words)
     return made
 
 

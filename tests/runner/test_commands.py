@@ -19,6 +19,7 @@ from sfumato.governance.board import Action, Board, Choice, Reasons
 from sfumato.governance.consent import Ground, HipaaBasis, SpecialCategory, Terms
 from sfumato.governance.ledger import Ledger
 from sfumato.runner import Fate, PlanFile, Runner, adopt
+from tests.governance.signers import key_of, keyed
 from tests.runner.clinic import ACCOUNT, HEAD, MONTHS, QUARTERS, Clinic, built, fill, months
 
 FIXED = MONTHS.replace("{ margin = 3, confidence = 0.95 }", "{ epsilon = 1 }")
@@ -187,14 +188,14 @@ def test_with_a_board_a_plan_needs_its_decision_and_its_data_theirs(clinic: Clin
     file = clinic.write_plan(head + FIXED)
     fill(clinic, *months(1))
     ledger = clinic.ledger()
-    ledger.seat(Board(members=("ada", "ben", "cho"), quorum=2), by="ada", reason="founded")
+    ledger.seat(keyed(Board(members=("ada", "ben", "cho"), quorum=2)), by="ada", reason="founded")
     with pytest.raises(Refused, match="no approved request names this plan"):
         adopt(ledger, file)
 
     def decided(action: Action, subject: str, **about: Any) -> None:
-        number = ledger.propose(by="ada", action=action, subject=subject, reasons=why, **about)
+        number = ledger.propose(by="ada", action=action, subject=subject, reasons=why, key=key_of("ada"), **about)
         for member in ("ben", "cho"):
-            ledger.vote(number, by=member, choice=Choice.YES)
+            ledger.vote(number, by=member, key=key_of(member), choice=Choice.YES)
 
     decided(Action.PLAN, clinic.write_plan(head + MONTHS).digest, account=ACCOUNT)
     with pytest.raises(Refused, match="no approved request names this plan"):

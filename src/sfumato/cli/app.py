@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from sfumato.cli import (
     account,
     audit,
+    ballot,
     budget,
     certificate,
     demo,
@@ -91,6 +92,7 @@ app.add_typer(schema.schema, name="schema")
 app.add_typer(ledger.ledger, name="ledger")
 app.add_typer(account.account, name="account")
 app.add_typer(budget.budget, name="budget")
+app.add_typer(ballot.ballot, name="ballot")
 app.add_typer(plan.plan, name="plan")
 app.add_typer(keys.keys, name="key")
 

@@ -9,26 +9,26 @@ from sfumato.cli.ledger import Where, opened
 from sfumato.cli.output import AsJson, say, say_json, say_line, terminal
 from sfumato.cli.protected import Reason
 from sfumato.cli.reading import Published, Trusted, reading
+from sfumato.cli.requests import entered, wrote
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
     from sfumato.core.signature import SigningKey
-    from sfumato.governance.board import Decision, Reasons
+    from sfumato.governance.board import Reasons
     from sfumato.governance.ledger import Ledger
 
 __all__ = ["budget"]
 
 budget = typer.Typer(
     help="Show what is spent and left, seat the board, ask it, vote and veto. Reads no data.\n\n"
-    "Whoever has a key on the board acts with it (--key), and the signature stays in the record. Of anybody without "
-    "one the name is vouched for by whoever runs the ledger, and by nothing else.\n\nExample: $ sfumato budget show",
+    "Whoever acts on the board signs with a key of their own (--key), and the signature stays in the record. A name "
+    "without a key cannot act. Who is not at this machine signs a paper: sfumato ballot\n\n"
+    "Example: $ sfumato budget show",
     no_args_is_help=True,
 )
 
 Self = Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are on the board.")]
-Signer = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Your key, where the board declares its public half.")
-]
+Signer = Annotated[Path, typer.Option(metavar="FILE", help="Your key, whose public half the board knows.")]
 Number = Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the request.")]
 Words = Annotated[str, typer.Option(metavar="TEXT", help="Why, in words that stay in the record.")]
 Community = Annotated[str, typer.Option(metavar="NAME", help="The community that you speak for.")]
@@ -74,9 +74,10 @@ def board(
     """Seat the board. From then on a release needs terms and an approval, and caps rise by decisions alone.
 
     The file has members and quorum; for each site [[committees]] with site, members, representatives and quorum; for
-    each veto [[communities]] with name, representatives and datasets; under [keys] the public key of a person, or its
-    file; proposers may ask without a seat. A later board needs an approved request: budget request --action board
-    --board FILE.
+    each veto [[communities]] with name, representatives and datasets; under [keys] the public key of each person, or
+    its file, since a name without a key cannot act; proposers may ask without a seat. A later board needs an approved
+    request: budget request --action board --board FILE. A board from before acts were signed can be given keys for
+    those who have none, once, without a request.
 
     Example: $ sfumato budget board board.toml --by director --reason "decided on 5 January"
     """
@@ -91,10 +92,8 @@ def board(
         return
     members = ", ".join(seated.members)
     say_line(f"seated: {members}; {seated.quorum} of them decide, and whoever proposes does not vote.")
-    known = {name for name, _ in seated.keys}
-    unsigned = [name for name in seated.members if name not in known]
-    if unsigned:
-        say_line(f"no key is known of {', '.join(unsigned)}: whoever runs the ledger vouches for these names.")
+    if seated.silent:
+        say_line(f"no key is known of {', '.join(seated.silent)}, who cannot act. Seat a board that has it: [keys]")
 
 
 @budget.command()
@@ -132,7 +131,13 @@ def request(
         Path | None, typer.Option(metavar="FILE", help='The three in a TOML file, with kind = "reasons".')
     ] = None,
     days: Annotated[int, typer.Option(min=1, max=366, help="How many days it waits for a decision.")] = 14,
-    key: Signer = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your key, whose public half the board knows.")
+    ] = None,
+    paper: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Enter nothing, and write a paper to be signed elsewhere: sfumato ballot"),
+    ] = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -140,9 +145,9 @@ def request(
 
     An ε is chosen by weighing them. They are options, or a file (--reasons) with kind = "reasons", version = 1.
 
-    Example: $ sfumato budget request --as ada --action dataset --dataset visits --reasons reasons.toml
+    Example: $ sfumato budget request --as ada --key ada.key --action dataset --dataset visits --reasons reasons.toml
 
-    Example: $ sfumato budget request --as ada --action raise --account hospital --epsilon 0.5 --reasons reasons.toml
+    Example: $ sfumato budget request --as ada --paper a.ballot --action dataset --dataset visits --reasons reasons.toml
     """
     from datetime import timedelta
 
@@ -152,12 +157,13 @@ def request(
     kind = Action[ACTIONS[action]]
     why = _reasons(benefit, risk, choice, reasons)
     amount = None if epsilon is None and delta == "0" else Budget(epsilon=epsilon or "0", delta=delta)
-    signing = _key(key)
+    if (key is None) is (paper is None):
+        raise NotDeclared("a request is signed: give --key FILE, or --paper FILE to sign elsewhere. Nothing was asked.")
     title, where = _subject(kind.value, subject, board, [*([account] if account else []), *(dataset or ())]), account
     if plan is not None:
         title, where = _planned(kind.value, plan, subject, account)
     with opened(ledger) as book:
-        number = book.propose(
+        ballot = book.request_ballot(
             by=by,
             action=kind,
             subject=title,
@@ -167,13 +173,12 @@ def request(
             sites=tuple(site or _sites(book, dataset or ())),
             amount=amount,
             lasts=timedelta(days=days),
-            key=signing,
         )
-        asked = book.minutes().proposal(number)
-    if as_json:
-        say_json({"request": number, "subject": asked.subject, "expires": asked.expires})
-    else:
-        say_line(f"request {number}: {asked.subject}. The board decides until {asked.expires}: sfumato budget requests")
+        if key is None:
+            wrote(ballot, paper, as_json=as_json)
+            return
+        asked = book.submit(ballot.signed(_key(key)))
+    entered(asked, as_json=as_json)
 
 
 @budget.command()
@@ -209,24 +214,24 @@ def approve(
     *,
     by: Self,
     reason: Words = "",
-    key: Signer = None,
+    key: Signer,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Vote yes. A vote is cast once and stands; whoever asked does not vote.
 
-    Example: $ sfumato budget approve 1 --as ben
+    Example: $ sfumato budget approve 1 --as ben --key ben.key
     """
     _vote(number, "YES", by, reason, key, ledger, as_json=as_json)
 
 
 @budget.command()
 def reject(
-    number: Number, *, by: Self, reason: Words, key: Signer = None, ledger: Where = None, as_json: AsJson = False
+    number: Number, *, by: Self, reason: Words, key: Signer, ledger: Where = None, as_json: AsJson = False
 ) -> None:
     """Vote no. The no of somebody who speaks for a community of the dataset ends the request at once.
 
-    Example: $ sfumato budget reject 2 --as cho --reason "the old figures are not published yet"
+    Example: $ sfumato budget reject 2 --as cho --key cho.key --reason "the old figures are not published yet"
     """
     _vote(number, "NO", by, reason, key, ledger, as_json=as_json)
 
@@ -237,27 +242,28 @@ def abstain(
     *,
     by: Self,
     reason: Words = "",
-    key: Signer = None,
+    key: Signer,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Vote neither yes nor no.
 
-    Example: $ sfumato budget abstain 1 --as cho
+    Example: $ sfumato budget abstain 1 --as cho --key cho.key
     """
     _vote(number, "ABSTAIN", by, reason, key, ledger, as_json=as_json)
 
 
 @budget.command()
-def withdraw(number: Number, *, by: Self, key: Signer = None, ledger: Where = None, as_json: AsJson = False) -> None:
+def withdraw(number: Number, *, by: Self, key: Signer, ledger: Where = None, as_json: AsJson = False) -> None:
     """Take back your own request.
 
-    Example: $ sfumato budget withdraw 2 --as ada
+    Example: $ sfumato budget withdraw 2 --as ada --key ada.key
     """
     signing = _key(key)
     with opened(ledger) as book:
         book.withdraw(number, by=by, key=signing)
-    say_json({"request": number, "outcome": "withdrawn"}) if as_json else say_line(f"request {number} is withdrawn.")
+        done = book.minutes().entries[-1]
+    entered(done, as_json=as_json)
 
 
 @budget.command()
@@ -267,21 +273,19 @@ def veto(
     community: Community,
     dataset: Dataset,
     reason: Words,
-    key: Signer = None,
+    key: Signer,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Say no for a community: ends all open requests about the dataset, and blocks its releases while it stands.
 
-    Example: $ sfumato budget veto --as eva --community riverside --dataset visits --reason "we were not asked"
+    Example: $ sfumato budget veto --as eva --key eva.key --community riverside --dataset visits --reason "no"
     """
     signing = _key(key)
     with opened(ledger) as book:
         book.veto(by=by, community=community, dataset=dataset, reason=reason, key=signing)
-    if as_json:
-        say_json({"community": community, "dataset": dataset, "veto": True})
-    else:
-        say_line(f"{community} vetoes {dataset}: nothing is released from it until {community} lifts that.")
+        done = book.minutes().entries[-1]
+    entered(done, as_json=as_json)
 
 
 @budget.command()
@@ -291,52 +295,35 @@ def lift(
     community: Community,
     dataset: Dataset,
     reason: Words,
-    key: Signer = None,
+    key: Signer,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Lift the veto of your own community. What was approved before must be approved anew.
 
-    Example: $ sfumato budget lift --as eva --community riverside --dataset visits --reason "we were asked now"
+    Example: $ sfumato budget lift --as eva --key eva.key --community riverside --dataset visits --reason "yes"
     """
     signing = _key(key)
     with opened(ledger) as book:
         book.lift_veto(by=by, community=community, dataset=dataset, reason=reason, key=signing)
-    if as_json:
-        say_json({"community": community, "dataset": dataset, "veto": False})
-    else:
-        anew = "ask the board anew: sfumato budget request --action dataset"
-        say_line(f"{community} lifts its veto over {dataset}; {anew}")
+        done = book.minutes().entries[-1]
+    entered(done, as_json=as_json)
 
 
-def _vote(
-    number: int, choice: str, by: str, reason: str, key: Path | None, ledger: Path | None, *, as_json: bool
-) -> None:
-    from sfumato.cli.requests import needed
+def _vote(number: int, choice: str, by: str, reason: str, key: Path, ledger: Path | None, *, as_json: bool) -> None:
     from sfumato.governance.board import Choice
 
     signing = _key(key)
     with opened(ledger) as book:
-        decision = book.vote(number, by=by, choice=Choice[choice], reason=reason, key=signing)
+        book.vote(number, by=by, choice=Choice[choice], reason=reason, key=signing)
         minutes = book.minutes()
-    missing = [] if decision is not None else needed(minutes.proposal(number), minutes)
-    if as_json:
-        say_json({"request": number, "vote": choice.lower(), "outcome": _outcome(decision), "needed": missing})
-    elif decision is None:
-        done = "abstains" if choice == "ABSTAIN" else f"votes {choice.lower()}"
-        say_line(f"request {number}: {by} {done}. Still needed: {'; '.join(missing)}.")
-    else:
-        say_line(f"request {number} is {decision.outcome.value}: {decision.why}.")
+    entered(minutes.votes(number)[-1], minutes, as_json=as_json)
 
 
-def _outcome(decision: "Decision | None") -> str | None:
-    return None if decision is None else decision.outcome.value
-
-
-def _key(file: Path | None) -> "SigningKey | None":
+def _key(file: Path) -> "SigningKey":
     from sfumato.core.signature import SigningKey
 
-    return None if file is None else SigningKey.load(file)
+    return SigningKey.load(file)
 
 
 def _reasons(benefit: str, risk: str, choice: str, file: Path | None) -> "Reasons":

@@ -254,8 +254,19 @@ def recover(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            "--by", metavar="NAME[=KEYFILE]", help="A member of the board who agreed; a board needs its quorum of them."
+            "--by", metavar="NAME=KEYFILE", help="A member of the board who agreed; a board needs its quorum of them."
         ),
+    ] = None,
+    board: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The same board with keys, where it is from before acts were signed."),
+    ] = None,
+    agreement: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What a member signed elsewhere; one paper for all, see --paper."),
+    ] = None,
+    paper: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Change nothing, and write a paper for members to sign.")
     ] = None,
     charge_epsilon: Annotated[
         str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries charge no more.")
@@ -267,13 +278,19 @@ def recover(
     """Go on after entries were lost, by a decision that is recorded with its reason.
 
     Every balance is charged what the anchor says was lost: no balance can have lost more. Where the anchor is lost
-    too, everything that is left under every cap is charged. Where a board is seated, its quorum has to agree. A ledger
+    too, everything that is left under every cap is charged. Where a board is seated, its quorum has to agree: members
+    sign one paper (--paper) on their own machines (sfumato ballot sign), and --agreement hands each copy in. A ledger
     that lost nothing is refused.
 
     Example: $ sfumato ledger recover --reason "the disk failed; the backup of Sunday is back"
+
+    Example: $ sfumato ledger recover --reason "the disk failed" --paper loss.ballot
     """
+    from sfumato.cli.requests import wrote
     from sfumato.core.budget import Budget
     from sfumato.governance import settings
+    from sfumato.governance.agreements import Agreement
+    from sfumato.governance.declared import board_of
     from sfumato.governance.entries import Recovered
     from sfumato.governance.ledger import Ledger
 
@@ -282,6 +299,19 @@ def recover(
     charge = None if charge_epsilon is None else Budget(epsilon=charge_epsilon, delta=charge_delta)
     where = settings.found(ledger)
     agreed = dict(_signer(text) for text in by or ())
+    seated = None if board is None else board_of(board)
+    if paper is not None:
+        asked = Ledger.agreement(
+            where.url,
+            key=where.key,
+            anchor=where.anchor,
+            root=where.root,
+            reason=reason,
+            charge=charge,
+            board=seated,
+        )
+        wrote(asked, paper, as_json=as_json)
+        return
     with closing(
         Ledger.recover(
             where.url,
@@ -291,6 +321,8 @@ def recover(
             reason=reason,
             charge=charge,
             approvals=agreed,
+            agreements=tuple(Agreement.load(file) for file in agreement or ()),
+            board=seated,
         )
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]

@@ -1,17 +1,20 @@
-"""Requests to the board on a terminal and for programs: how each stands, and who is still needed."""
+"""Requests to the board on a terminal and for programs: how each stands, who is still needed, what was entered."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.cli.output import one_line
+from sfumato.cli.output import one_line, say_json, say_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sfumato.governance.board import Proposal
+    from sfumato.governance.agreements import Agreement
+    from sfumato.governance.ballots import Ballot
+    from sfumato.governance.board import BoardEntry, Proposal, Vote
     from sfumato.governance.minutes import Minutes
 
-__all__ = ["document", "draw", "needed"]
+__all__ = ["document", "draw", "entered", "needed", "wrote"]
 
 
 def needed(asked: "Proposal", minutes: "Minutes") -> list[str]:
@@ -46,6 +49,7 @@ def document(asked: "Proposal", minutes: "Minutes") -> dict[str, object]:
         "action": asked.action.value,
         "subject": asked.subject,
         "by": asked.proposer,
+        "key": minutes.signer(asked),
         "account": asked.account,
         "datasets": list(asked.datasets),
         "sites": list(asked.sites),
@@ -56,7 +60,13 @@ def document(asked: "Proposal", minutes: "Minutes") -> dict[str, object]:
         "outcome": "open" if decision is None else decision.outcome.value,
         "why": None if decision is None else decision.why,
         "votes": [
-            {"by": vote.voter, "vote": vote.choice.value, "reason": vote.reason, "at": vote.at}
+            {
+                "by": vote.voter,
+                "vote": vote.choice.value,
+                "reason": vote.reason,
+                "at": vote.at,
+                "key": minutes.signer(vote),
+            }
             for vote in minutes.votes(asked.number)
         ],
         "needed": needed(asked, minutes) if decision is None else [],
@@ -79,7 +89,7 @@ def draw(found: "Sequence[Proposal]", minutes: "Minutes", console: "Console") ->
 
 def _lines(asked: "Proposal", minutes: "Minutes") -> list[str]:
     decision = minutes.decision(asked.number)
-    about = [f"asked by {asked.proposer} on {asked.at[:10]}", asked.action.value]
+    about = [f"asked by {asked.proposer} on {asked.at[:10]} ({_signed(asked, minutes)})", asked.action.value]
     if asked.account is not None:
         about.append(f"account {asked.account}")
     if asked.datasets:
@@ -91,9 +101,75 @@ def _lines(asked: "Proposal", minutes: "Minutes") -> list[str]:
     lines = ["; ".join(about)]
     votes = minutes.votes(asked.number)
     if votes:
-        lines.append("votes: " + ", ".join(f"{vote.voter} {vote.choice.value}" for vote in votes))
+        cast = (f"{vote.voter} {vote.choice.value} ({_signed(vote, minutes)})" for vote in votes)
+        lines.append("votes: " + ", ".join(cast))
     if decision is not None:
         lines.append(f"{decision.at[:10]}: {decision.why}")
     else:
         lines.append(f"needs {'; '.join(needed(asked, minutes))}; until {asked.expires}")
     return lines
+
+
+def _signed(entry: "BoardEntry", minutes: "Minutes") -> str:
+    from sfumato.governance.board import signed_by
+
+    return signed_by(minutes.signer(entry))
+
+
+def entered(act: "BoardEntry", minutes: "Minutes | None" = None, *, as_json: bool) -> None:
+    """Print what was entered; of a vote, with the ``minutes`` after it, what it decided."""
+    from sfumato.governance.board import Proposal, Veto, VetoLifted, Vote
+
+    match act:
+        case Proposal():
+            body: dict[str, object] = {"request": act.number, "subject": act.subject, "expires": act.expires}
+            said = (
+                f"request {act.number}: {act.subject}. The board decides until {act.expires}: sfumato budget requests"
+            )
+        case Vote() if minutes is not None:
+            body, said = _voted(act, minutes)
+        case Veto():
+            body = {"community": act.community, "dataset": act.dataset, "veto": True}
+            said = (
+                f"{act.community} vetoes {act.dataset}: nothing is released from it until {act.community} lifts that."
+            )
+        case VetoLifted():
+            body = {"community": act.community, "dataset": act.dataset, "veto": False}
+            anew = "ask the board anew: sfumato budget request --action dataset"
+            said = f"{act.community} lifts its veto over {act.dataset}; {anew}"
+        case _:
+            body = {"request": act.proposal, "outcome": "withdrawn"}
+            said = f"request {act.proposal} is withdrawn."
+    say_json(body) if as_json else say_line(said)
+
+
+def _voted(vote: "Vote", minutes: "Minutes") -> tuple[dict[str, object], str]:
+    from sfumato.governance.board import Choice
+
+    number, choice, decision = vote.proposal, vote.choice.value, minutes.decision(vote.proposal)
+    missing = [] if decision is not None else needed(minutes.proposal(number), minutes)
+    outcome = None if decision is None else decision.outcome.value
+    body: dict[str, object] = {"request": number, "vote": choice, "outcome": outcome, "needed": missing}
+    if decision is not None:
+        return body, f"request {number} is {outcome}: {decision.why}."
+    done = "abstains" if vote.choice is Choice.ABSTAIN else f"votes {choice}"
+    return body, f"request {number}: {vote.voter} {done}. Still needed: {'; '.join(missing)}."
+
+
+def wrote(ballot: "Ballot | Agreement", out: Path | None, *, as_json: bool) -> None:
+    """Write a paper or a signed one to a new file and show what it says; without a file, show it alone."""
+    if out is not None:
+        ballot.save(out)
+    if as_json:
+        say_json(
+            {
+                "file": None if out is None else str(out),
+                "signed": ballot.signature is not None,
+                "words": list(ballot.words),
+            }
+        )
+        return
+    for line in ballot.words:
+        say_line(line)
+    if out is not None:
+        say_line(f"{'signed ballot' if ballot.signature else 'paper'}: {out}")

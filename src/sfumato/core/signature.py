@@ -163,7 +163,8 @@ def _sound(public_text: str) -> bool:
 def signature_holds(public_text: str, signature: str, text: bytes) -> bool:
     """Say whether ``signature`` is that of ``public_text`` over ``text``; malformed input does not hold.
 
-    Nor does anything under a key of small order or in a spelling that is not canonical (:func:`read_public_key`).
+    Nor does anything under a key of small order or in a spelling that is not canonical (:func:`read_public_key`). A
+    signature has one spelling, that of :meth:`SigningKey.sign`: capitals and spaces do not hold.
 
     >>> signature_holds("00", "00", b"text")
     False
@@ -171,7 +172,7 @@ def signature_holds(public_text: str, signature: str, text: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    if not _sound(public_text):
+    if not _sound(public_text) or len(signature) != 128 or not set(signature) <= set("0123456789abcdef"):
         return False
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_text)).verify(bytes.fromhex(signature), text)

@@ -5,14 +5,15 @@ Each document states one thing that happened and is never changed. What follows 
 """
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.documents import LEFT_OUT
 from sfumato.core.exact import natural
-from sfumato.errors import InvalidInput, NotDeclared
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 
 __all__ = [
     "DECLARATIONS",
@@ -30,7 +31,10 @@ __all__ = [
     "VetoLifted",
     "Vote",
     "Withdrawal",
+    "actor",
+    "fingerprint",
     "moment",
+    "signed_by",
 ]
 
 LEAST_QUORUM = 2
@@ -110,6 +114,8 @@ class Community:
 class Board:
     """Who decides: the members and their quorum, the committees of sites, and the communities that hold a veto.
 
+    ``keys`` are the public keys of people, one each. Whoever has none is listed and cannot act.
+
     >>> Board(members=("ada", "ben", "cho"), quorum=2).quorum
     2
     """
@@ -147,6 +153,27 @@ class Board:
         local = (name for committee in self.committees for name in committee.members)
         spoken = (name for community in self.communities for name in community.representatives)
         return frozenset((*self.members, *self.proposers, *local, *spoken))
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Those who have no key and therefore cannot act, by name."""
+        return tuple(sorted(self.people - dict(self.keys).keys()))
+
+    def key_of(self, name: str) -> str:
+        """The public key that somebody acts with; who is not on the board, or has none, is refused."""
+        if name not in self.people:
+            raise Refused(
+                f"{name!r} is not known to the board; nothing was entered. Members, committees, representatives and "
+                "those named as proposers act on it, under one name each, spelt as the board spells it."
+            )
+        key = dict(self.keys).get(name)
+        if key is None:
+            raise Refused(
+                f"the board knows no key of {name!r}, and nobody acts on it without one; nothing was entered. Whoever "
+                f"that is makes one (sfumato key new {name}.key), keeps it, and sends {name}.key.pub; a board that "
+                "names it under [keys] is seated by decision: sfumato budget request --action board --board FILE"
+            )
+        return key
 
     def committee(self, site: str) -> Committee:
         """The committee of a site."""
@@ -255,7 +282,10 @@ class Veto:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VetoLifted:
-    """The same community lifts its veto; what was approved before must be approved anew."""
+    """The same community lifts its veto; what was approved before must be approved anew.
+
+    ``veto`` is the entry of the veto that is meant: no other is lifted. The first ledgers did not state it.
+    """
 
     KIND: ClassVar[str] = "board.veto_lifted"
     VERSION: ClassVar[int] = 1
@@ -264,6 +294,7 @@ class VetoLifted:
     voter: str
     dataset: str
     reason: str
+    veto: int | None = field(default=None, metadata={LEFT_OUT: True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +329,34 @@ DECLARATIONS = (
     *(Proposal, Vote, Veto, VetoLifted, Withdrawal, Decision),
 )
 """What a Registry needs to read them."""
+
+
+def actor(act: BoardEntry) -> str:
+    """Whose act it is."""
+    match act:
+        case Proposal():
+            return act.proposer
+        case Withdrawal():
+            return act.by
+    return act.voter
+
+
+def fingerprint(key: str) -> str:
+    """A public key for people to compare: its first 16 digits.
+
+    >>> fingerprint("0123456789abcdef" * 4)
+    '0123 4567 89ab cdef'
+    """
+    return " ".join(key[start : start + 4] for start in range(0, 16, 4))
+
+
+def signed_by(key: str | None) -> str:
+    """Whether an act is signed, and with which key, for people to compare.
+
+    >>> signed_by("0123456789abcdef" * 4), signed_by(None)
+    ('signed, key 0123 4567 89ab cdef', 'not signed')
+    """
+    return "not signed" if key is None else f"signed, key {fingerprint(key)}"
 
 
 def moment(text: str) -> datetime:

@@ -1,14 +1,30 @@
 """What the institution has decided and declared: its board, terms, windows and plans, worked out from the record."""
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import Json, canonical, encode
-from sfumato.core.signature import SigningKey, signature_holds
-from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.board import Action, Board, BoardEntry, Choice, Outcome, Proposal, Vote, Withdrawal
+from sfumato.core.documents import canonical, encode
+from sfumato.core.signature import signature_holds
+from sfumato.errors import NotDeclared, Refused
+from sfumato.governance.agreements import recovery_text
+from sfumato.governance.ballots import Bound, bytes_digest, text_of
+from sfumato.governance.board import (
+    Action,
+    Board,
+    BoardEntry,
+    Choice,
+    Outcome,
+    Proposal,
+    Veto,
+    VetoLifted,
+    Vote,
+    Withdrawal,
+    actor,
+    moment,
+)
 from sfumato.governance.consent import Terms, Use
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import (
@@ -38,7 +54,7 @@ from sfumato.governance.time_windows import TimeWindows
 if TYPE_CHECKING:
     from sfumato.governance.plans.schedule import Schedule
 
-__all__ = ["GOVERNING", "Adopted", "DecisionState", "actor", "agreed"]
+__all__ = ["GOVERNING", "Adopted", "DecisionState"]
 
 GOVERNING = (
     *(BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed),
@@ -84,25 +100,29 @@ class DecisionState:
     """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
     keys: KeyRing | None = None
     """Who may do what by which key; None where one key does everything."""
+    bare: bool = False
+    """Whether rows are not signed yet, as in the first ledgers: there, names acted without keys."""
+    board_entry: int = 0
+    """The entry that seated the board."""
+    inherited: bool = False
+    """Whether the board was seated while rows were not signed, and perhaps without keys."""
+    cast: frozenset[str] = frozenset()
+    """The digests of all ballots that were entered."""
+    vetoed: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The entry of each standing veto, by community and dataset."""
 
     @classmethod
-    def opened(cls, entry: LedgerOpened) -> "DecisionState":
-        """The state after the first entry."""
-        return cls(ledger=entry.identifier, keys=KeyRing.opened(entry))
+    def opened(cls, entry: LedgerOpened, *, bare: bool) -> "DecisionState":
+        """The state after the first entry; ``bare`` says that its row is not signed."""
+        return cls(ledger=entry.identifier, keys=KeyRing.opened(entry), bare=bare)
 
     def after(self, number: int, entry: Entry) -> "DecisionState":
         """The state with one entry more, or a refusal that says why it may not be entered."""
         match entry:
             case BoardSeated():
-                return self._seated(entry)
+                return replace(self._seated(entry), board_entry=number, inherited=self.bare)
             case Acted():
-                minutes = self.sitting()
-                self._check_signature(entry, minutes.board)
-                self._check_subject(entry.act)
-                later = replace(self, minutes=minutes.after(entry.act))
-                for proposal in self.raises(later):
-                    self._check_raise(proposal)
-                return later
+                return self._acted(number, entry)
             case TermsDeclared():
                 made = 0 if self.minutes is None else len(self.minutes.entries)
                 return replace(self, terms={**self.terms, entry.terms.dataset: (entry.terms, made)})
@@ -166,10 +186,14 @@ class DecisionState:
         if self.minutes is None:
             return
         board = self.minutes.board
-        known, text = dict(board.keys), _recovery(self.ledger, entry)
+        known, text = dict(board.keys), recovery_text(self.ledger, entry)
         for name, signature in entry.approvals:
-            if name in known and not signature_holds(known[name], signature, text):
+            if self.bare and name not in known:
+                continue  # as it was then
+            if name not in known or not signature_holds(known[name], signature, text):
                 raise Refused(f"the agreement of {name!r} is not signed with the key that the board knows. {_LOST}")
+        if entry.expires is not None and moment(entry.expires) <= moment(entry.at):
+            raise Refused(f"the members agreed until {entry.expires}, and it is {entry.at}. {_LOST}")
         if len({name for name, _ in entry.approvals} & set(board.members)) < board.quorum:
             raise Refused(f"recovery needs {board.quorum} members of the board to agree, by name and key. {_LOST}")
 
@@ -208,8 +232,17 @@ class DecisionState:
         return replace(self, terms=ended, lost=lost, lost_whole=self.lost_whole or entry.whole)
 
     def _seated(self, entry: BoardSeated) -> "DecisionState":
+        able = [name for name in entry.board.members if name not in entry.board.silent]
+        if not self.bare and len(able) < entry.board.quorum:
+            raise Refused(
+                f"{len(able)} members of this board have a key and {entry.board.quorum} have to agree: it could never "
+                "decide. Nothing was changed. Each member makes a key (sfumato key new NAME.key) and sends its public "
+                "half, which the board names under [keys]."
+            )
         if self.minutes is None:
             return replace(self, minutes=Minutes(board=entry.board, reserves=self.reserves))
+        if self.inherited and not self.bare and entry.proposal is None and _keys_given(self.minutes.board, entry.board):
+            return replace(self, minutes=replace(self.minutes, board=entry.board))
         wanted = digest_of(entry.board)
         for proposal in self.minutes.approved(Action.BOARD):
             if proposal.subject == wanted and proposal.number == entry.proposal and proposal.number > self.seated:
@@ -225,9 +258,11 @@ class DecisionState:
         minutes = self.sitting()
         agreed = {vote.voter for vote in minutes.votes(proposal) if vote.choice is Choice.YES}
         then = {community.name: community for community in board.communities}
+        lost = set() if self.bare else {name for name, key in minutes.board.keys if dict(board.keys).get(name) != key}
         for community in minutes.board.communities:
             new = then.get(community.name)
             kept = new is not None and set(community.datasets) <= set(new.datasets)
+            kept = kept and not lost & set(community.representatives)  # another key is another speaker
             if (not kept or new is None or set(new.representatives) != set(community.representatives)) and not (
                 agreed & set(community.representatives)
             ):
@@ -276,49 +311,99 @@ class DecisionState:
                 "was not entered. Open another account with windows of a higher cap."
             )
 
-    def signed(self, act: BoardEntry, key: SigningKey | None) -> str | None:
-        """The signature of an act: for one ledger and no other, and a vote for the proposal as it stands."""
-        return None if key is None else key.sign(self._text(act))
+    def _acted(self, number: int, entry: Acted) -> "DecisionState":
+        minutes, act = self.sitting(), entry.act
+        cast = self.cast
+        if self.bare:
+            key = self._check_old_signature(entry, minutes.board)
+        else:
+            key, text = self._check_ballot(number, entry, minutes)
+            cast = self.cast | {text}
+        self._check_subject(act)
+        vetoed = dict(self.vetoed)
+        if isinstance(act, Veto):
+            vetoed[act.community, act.dataset] = number
+        elif isinstance(act, VetoLifted):
+            vetoed.pop((act.community, act.dataset), None)
+        after = minutes.after(act, key)
+        if entry.bound is not None:
+            _check_time(entry, entry.bound)
+        later = replace(self, minutes=after, cast=cast, vetoed=vetoed)
+        for proposal in self.raises(later):
+            self._check_raise(proposal)
+        return later
 
-    def _text(self, act: BoardEntry) -> bytes:
-        about = encode(self.sitting().proposal(act.proposal)) if isinstance(act, Vote | Withdrawal) else None
-        try:
-            return canonical(["an act of the board", self.ledger, encode(act), about]).encode()
-        except UnicodeEncodeError:
-            raise LedgerError("an act holds text that has no bytes; it was not entered.") from None
+    def _check_ballot(self, number: int, entry: Acted, minutes: Minutes) -> tuple[str, str]:
+        """Refuse an act that is not signed, for this ledger, board and matter, now and for the first time.
 
-    def _check_signature(self, entry: Acted, board: Board) -> None:
+        The key that it is signed with, and the digest by which it is known from now on.
+        """
+        act, bound = entry.act, entry.bound
+        key = minutes.board.key_of(actor(act))
+        if bound is None or entry.signature is None:
+            raise Refused(f"{actor(act)!r} acts by signature, and this act is not signed. {_OWN}")
+        if bound.ledger != self.ledger:
+            raise Refused(f"this ballot is for the ledger {bound.ledger}, and this is {self.ledger}. {_OUT}")
+        if bound.board != self.board_entry:
+            raise Refused(
+                f"this ballot is for the board that entry {bound.board} seated, and entry {self.board_entry} seated "
+                f"the present one. {_OUT}"
+            )
+        if not bound.board <= bound.head < number:
+            raise Refused(f"this ballot was not written between its board and its entry. {_OUT}")
+        if bound.key != key or not signature_holds(key, entry.signature, text_of(act, bound)):
+            raise Refused(
+                f"{actor(act)!r} acts by signature, and this act is not signed with the key that the board knows. "
+                f"{_OWN}"
+            )
+        self._check_matter(entry, bound, minutes)
+        return key, self.check_new(act, bound)
+
+    def check_new(self, act: BoardEntry, bound: Bound) -> str:
+        """Refuse a ballot that was entered before; the digest by which it is known."""
+        mark = hashlib.sha256(text_of(act, bound)).hexdigest()
+        if mark in self.cast:
+            raise Refused("this ballot was handed in before, and counts once; it was not entered again.")
+        return mark
+
+    def _check_matter(self, entry: Acted, bound: Bound, minutes: Minutes) -> None:
+        """Refuse a ballot about another proposal or veto than the one that it was written for."""
+        act = entry.act
+        if act.at != entry.at:
+            raise Refused("an act has the time of its entry, and this one states another; it was not entered.")
+        if isinstance(act, Vote | Withdrawal) and bound.about != bytes_digest(minutes.proposal(act.proposal)):
+            raise Refused(f"this ballot is about another text of request {act.proposal}. {_OUT}")
+        if isinstance(act, VetoLifted) and act.veto != self.vetoed.get((act.community, act.dataset)):
+            raise Refused(f"this ballot does not lift the veto of {act.community!r} that stands now. {_OUT}")
+
+    def _check_old_signature(self, entry: Acted, board: Board) -> str | None:
+        """The key of an act from before rows were signed; names that had none acted without one, and are left so."""
         name = actor(entry.act)
         key = dict(board.keys).get(name)
         if key is None and entry.signature is None:
-            return
-        if key is None:
-            raise Refused(f"the board knows no key of {name!r}; the act was not entered. Leave the signature out.")
-        if entry.signature is None or not signature_holds(key, entry.signature, self._text(entry.act)):
-            raise Refused(
-                f"{name!r} acts by signature, and this act is not signed with the key that the board knows. "
-                "It was not entered. Give your own key."
-            )
+            return None
+        about = (
+            encode(self.sitting().proposal(entry.act.proposal)) if isinstance(entry.act, Vote | Withdrawal) else None
+        )
+        text = canonical(["an act of the board", self.ledger, encode(entry.act), about]).encode()
+        if key is None or entry.signature is None or not signature_holds(key, entry.signature, text):
+            raise Refused(f"{name!r} acts by signature, and this act is not signed with the key that the board knew.")
+        return key
 
 
-def actor(act: BoardEntry) -> str:
-    """Whose act it is."""
-    match act:
-        case Proposal():
-            return act.proposer
-        case Vote():
-            return act.voter
-    return act.by if hasattr(act, "by") else act.voter
+def _check_time(entry: Acted, bound: Bound) -> None:
+    """Refuse a ballot that is handed in too late; a veto never is."""
+    if bound.expires is None and not isinstance(entry.act, Veto):
+        raise Refused(f"a ballot that is no veto must expire. {_OUT}")
+    if bound.expires is not None and moment(bound.expires) <= moment(entry.at):
+        raise Refused(f"this ballot could be handed in until {bound.expires}, and it is {entry.at}. {_OUT}")
 
 
-def agreed(ledger: str, entry: Recovered, key: SigningKey | None) -> str:
-    """A member's agreement to a recovery; empty where the board knows no key of that member."""
-    return "" if key is None else key.sign(_recovery(ledger, entry))
+def _keys_given(before: Board, after: Board) -> bool:
+    """Whether a board differs from another in nothing but keys, for people who had none."""
+    return replace(after, keys=before.keys) == before and set(before.keys) < set(after.keys)
 
 
+_OUT = "It was not entered. Ask for a new paper: sfumato ballot write"
+_OWN = "It was not entered. Give your own key."
 _LOST = "Nothing was changed, and the ledger stays shut."
-
-
-def _recovery(ledger: str, entry: Recovered) -> bytes:
-    said: list[Json] = ["a recovery", ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]
-    return canonical([*said, "whole"] if entry.whole else said).encode()

@@ -18,6 +18,7 @@ from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, LedgerError, SfumatoError
 from sfumato.governance import board, consent, plans
+from sfumato.governance.ballots import Bound
 from sfumato.governance.board import Board, Proposal, Veto, VetoLifted, Vote, Withdrawal
 from sfumato.governance.consent import Terms
 from sfumato.governance.key_documents import KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot
@@ -206,13 +207,18 @@ class BoardSeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """A proposal, a vote, a veto: what somebody did on the board, signed where the board knows that person's key."""
+    """A proposal, a vote, a veto: what somebody did on the board, signed with that person's key.
+
+    ``bound`` is what the signature covers beside the act. Before rows were signed, names without a key acted without
+    a signature, and nothing was bound.
+    """
 
     KIND: ClassVar[str] = "ledger.acted"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     at: str
     act: Proposal | Vote | Veto | VetoLifted | Withdrawal
     signature: str | None
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,12 +326,13 @@ class Recovered:
 
     ``anchored`` is the text of the last head that was anchored before (empty if that was lost too). The entry's number
     follows both the record and that head, so numbers may jump here and nowhere else. ``approvals`` are the members of
-    the board who agreed, each with a signature where the board knows that member's key. ``whole`` says that nobody
-    knows what the lost entries charged: then every balance is used up.
+    the board who agreed, each with a signature (before rows were signed: where the board knew a key). ``whole`` says
+    that nobody knows what the lost entries charged: then every balance is used up. ``after`` is the digest of the last
+    entry that is left, ``expires`` until when members may have agreed; the first versions stated neither.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     at: str
     reason: str
     anchored: str
@@ -333,6 +340,8 @@ class Recovered:
     gap: Budget
     approvals: tuple[tuple[str, str], ...] = ()
     whole: bool = False
+    after: str = ""
+    expires: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -491,7 +500,7 @@ ENTRIES = Registry(
             *(Budget, Dataset, Account, *board.DECLARATIONS, *consent.DECLARATIONS, *plans.DECLARATIONS),
             *(Proportional, BaseAndReserve, TimeWindows),
             *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed, DataClosed),
-            *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
+            *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, Bound, PlanAdopted),
             *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced, Migrated, ClockConfirmed),
             *(KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot),
             *(KeyCertified, KeyRevoked, RootRotated, Administered),

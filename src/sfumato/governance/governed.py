@@ -2,27 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Event, Unit
-from sfumato.errors import NotDeclared, Refused
-from sfumato.governance.board import (
-    Action,
-    Board,
-    BoardEntry,
-    Choice,
-    Decision,
-    Proposal,
-    Reasons,
-    Veto,
-    VetoLifted,
-    Vote,
-    Withdrawal,
-)
+from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.governance.ballots import Ballot
+from sfumato.governance.board import Action, Board, BoardEntry, Choice, Decision, Proposal, Reasons
 from sfumato.governance.decision_state import Adopted, DecisionState
 from sfumato.governance.entries import (
     AccountOpened,
@@ -34,9 +22,10 @@ from sfumato.governance.entries import (
     TermsDeclared,
     WindowsDeclared,
 )
-from sfumato.governance.ledger_state import account_line, asked_for, dataset_line, touched
+from sfumato.governance.ledger_state import account_line, asked_for
+from sfumato.governance.papers import LASTS, Desk
 from sfumato.governance.policies import BaseAndReserve, Proportional
-from sfumato.governance.terms import after, check_cap, levels_of, people
+from sfumato.governance.terms import check_cap, levels_of, people
 from sfumato.governance.time_windows import TimeWindows, WindowStanding
 from sfumato.governance.window_standing import standing_of
 
@@ -47,19 +36,9 @@ if TYPE_CHECKING:
     from sfumato.governance.plans import Schedule
     from sfumato.governance.transaction import Transaction
 
-__all__ = ["Governed"]
+__all__ = ["Found", "Governed"]
 
-LASTS = timedelta(days=14)
-"""How long a proposal waits for its decision."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Now:
-    """What an entry is made from: the time that it will bear, and what was decided before it."""
-
-    transaction: "Transaction"
-    at: str
-    decisions: DecisionState
+Found = TypeVar("Found")
 
 
 class Governed(ABC):
@@ -70,6 +49,10 @@ class Governed(ABC):
     @abstractmethod
     def _enter(self, make: "Callable[[Transaction, str], Sequence[Entry]]") -> None:
         """Enter what ``make`` returns, in one transaction, and anchor it."""
+
+    @abstractmethod
+    def _look(self, make: "Callable[[Transaction, str], Found]") -> Found:
+        """What ``make`` finds in one transaction, at the time that an entry would bear; nothing is entered."""
 
     @abstractmethod
     def decision_state(self) -> DecisionState:
@@ -130,52 +113,107 @@ class Governed(ABC):
         key: SigningKey | None = None,
     ) -> int:
         """Ask the board; the number of the proposal. ``account`` is a path, or a balance such as ``dataset visits``."""
-        number = 0
 
-        def act(now: _Now) -> BoardEntry:
-            nonlocal number
-            number = len(now.decisions.sitting().proposals) + 1
-            if account is not None:
-                asked_for(now.transaction, account)
-            for dataset in datasets if action is Action.DATASET else ():
-                asked_for(now.transaction, dataset_line(dataset))  # people and cap are fixed before anybody votes
-            named = (*datasets, *sorted(touched(now.transaction, account) - set(datasets)))
-            where = {site for dataset in named for site in now.decisions.sites_of(dataset)}
-            return Proposal(
-                number=number,
-                at=now.at,
-                expires=after(now.at, lasts),
-                proposer=by,
+        def paper(desk: Desk) -> Ballot:
+            return desk.request(
+                by=by,
                 action=action,
-                account=account,
-                datasets=named,
-                sites=(*sites, *sorted(where - set(sites))),
-                amount=amount,
                 subject=subject,
                 reasons=reasons,
+                account=account,
+                datasets=datasets,
+                sites=sites,
+                amount=amount,
+                lasts=lasts,
             )
 
-        self._act(act, key)
-        return number
+        asked = self._cast(paper, by, key)
+        return asked.number if isinstance(asked, Proposal) else 0
+
+    def request_ballot(
+        self,
+        *,
+        by: str,
+        action: Action,
+        subject: str,
+        reasons: Reasons,
+        account: str | None = None,
+        datasets: Sequence[str] = (),
+        sites: Sequence[str] = (),
+        amount: Budget | None = None,
+        lasts: timedelta = LASTS,
+    ) -> Ballot:
+        """A paper with which ``by`` asks the board, to be signed elsewhere: as :meth:`propose`, and not entered."""
+        return self._look(
+            lambda transaction, at: Desk(transaction, at).request(
+                by=by,
+                action=action,
+                subject=subject,
+                reasons=reasons,
+                account=account,
+                datasets=datasets,
+                sites=sites,
+                amount=amount,
+                lasts=lasts,
+            )
+        )
+
+    def ballot(
+        self,
+        *,
+        vote: int | None = None,
+        withdraw: int | None = None,
+        veto: str | None = None,
+        lift: str | None = None,
+        community: str | None = None,
+    ) -> Ballot:
+        """A paper to vote on a request, to withdraw one, or to veto a dataset or lift a veto for a community.
+
+        It is signed where the key is (:meth:`Ballot.signed`), and handed in by anybody (:meth:`submit`).
+        """
+        wanted = [name for name in (vote, withdraw, veto, lift) if name is not None]
+        if len(wanted) != 1 or (community is None) is (vote is None and withdraw is None):
+            raise InvalidInput(
+                "a paper is for one thing: vote=number, withdraw=number, or veto=dataset or lift=dataset with "
+                "community=name. Nothing was written."
+            )
+
+        def paper(transaction: "Transaction", at: str) -> Ballot:
+            desk, speaks = Desk(transaction, at), community or ""
+            if vote is not None:
+                return desk.vote(vote)
+            if withdraw is not None:
+                return desk.withdrawal(withdraw)
+            return desk.lift(speaks, lift) if veto is None else desk.veto(speaks, veto)  # type: ignore[arg-type]  # one is given
+
+        return self._look(paper)
+
+    def submit(self, ballot: Ballot) -> BoardEntry:
+        """Hand a signed ballot in, whoever carries it; what was entered by it.
+
+        Guarantee: it counts once, here, for the board, the text, the veto and the key that it was signed for, and in
+        its time; else it is refused and nothing is changed.
+        """
+        return self._act(lambda _: ballot)
 
     def vote(
         self, number: int, *, by: str, choice: Choice, reason: str = "", key: SigningKey | None = None
     ) -> Decision | None:
         """Vote on a proposal; the decision, where this vote decides."""
-        self._act(lambda now: Vote(proposal=number, at=now.at, voter=by, choice=choice, reason=reason), key)
+        self._cast(lambda desk: desk.vote(number), by, key, choice, reason)
         return self.minutes().decision(number)
 
     def withdraw(self, number: int, *, by: str, key: SigningKey | None = None) -> None:
         """Take a proposal of one's own back."""
-        self._act(lambda now: Withdrawal(proposal=number, at=now.at, by=by), key)
+        self._cast(lambda desk: desk.withdrawal(number), by, key)
 
     def veto(self, *, by: str, community: str, dataset: str, reason: str, key: SigningKey | None = None) -> None:
         """Say no for a community: ends all open requests about the dataset and blocks releases while it stands."""
-        self._act(lambda now: Veto(at=now.at, community=community, voter=by, dataset=dataset, reason=reason), key)
+        self._cast(lambda desk: desk.veto(community, dataset), by, key, reason=reason)
 
     def lift_veto(self, *, by: str, community: str, dataset: str, reason: str, key: SigningKey | None = None) -> None:
         """Lift the veto of one's own community; what was approved before must be approved anew."""
-        self._act(lambda now: VetoLifted(at=now.at, community=community, voter=by, dataset=dataset, reason=reason), key)
+        self._cast(lambda desk: desk.lift(community, dataset), by, key, reason=reason)
 
     def allot(self, path: str, policy: Proportional | BaseAndReserve, *, reason: str) -> None:
         """Share the cap of an account out: open the accounts below it, each with its share, and record the rule.
@@ -264,14 +302,27 @@ class Governed(ABC):
         """The plans that were adopted, in order."""
         return self.decision_state().plans
 
-    def _act(self, act: Callable[[_Now], BoardEntry], key: SigningKey | None) -> None:
+    def _cast(
+        self,
+        paper: Callable[[Desk], Ballot],
+        by: str,
+        key: SigningKey | None,
+        choice: Choice | None = None,
+        reason: str = "",
+    ) -> BoardEntry:
+        """Write a paper, sign it and hand it in, in one transaction."""
+        return self._act(lambda desk: desk.signed(paper(desk), by, key, choice, reason))
+
+    def _act(self, ballot: Callable[[Desk], Ballot]) -> BoardEntry:
+        done: list[Acted] = []
+
         def make(transaction: "Transaction", at: str) -> list[Entry]:
-            decisions = transaction.decision_state()
-            decisions.sitting()
-            done = act(_Now(transaction, at, decisions))
-            return [Acted(at=at, act=done, signature=decisions.signed(done, key))]
+            desk = Desk(transaction, at)
+            done.append(desk.entered(ballot(desk)))
+            return [done[-1]]
 
         self._enter(make)
+        return done[-1].act
 
 
 def _bears(balance: "Balance", schedule: "Schedule") -> bool:

@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -17,12 +16,15 @@ from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.governance.agreements import Agreement
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
-from sfumato.governance.decision_state import DecisionState, agreed
+from sfumato.governance.board import Board
+from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
+    BoardSeated,
     ClockConfirmed,
     DatasetDeclared,
     Entry,
@@ -30,11 +32,10 @@ from sfumato.governance.entries import (
     LedgerOpened,
     Migrated,
     PopulationDeclared,
-    Recovered,
     Repriced,
     Row,
 )
-from sfumato.governance.governed import Governed
+from sfumato.governance.governed import Found, Governed
 from sfumato.governance.key_documents import NONE, KeyCertificate, Role, SignedByRoot, opening_text, root_hash
 from sfumato.governance.keyed import Keyed
 from sfumato.governance.keyring import KeyRing, signed_by_root
@@ -48,6 +49,7 @@ from sfumato.governance.ledger_state import (
     population_line,
 )
 from sfumato.governance.receipts import Receipt, issued, place_of_certificate
+from sfumato.governance.recovery import agreed, loss_of
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
@@ -201,11 +203,15 @@ class Ledger(Governed, Keyed):
         root: str | Path | None = None,
         charge: Budget | None = None,
         approvals: Mapping[str, SigningKey | None] | None = None,
+        agreements: Sequence[Agreement] = (),
+        board: Board | None = None,
         clock: Callable[[], datetime] = system_clock,
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
 
-        Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows.
+        Where a board is seated, ``approvals`` name a quorum of its members, each with the key that the board knows, or
+        ``agreements`` are what they signed elsewhere (:meth:`agreement`). A board from before acts were signed may have
+        too few keys for that: ``board`` is then the same one with keys.
 
         Every balance is charged what the anchor says was charged in the lost entries, and at least ``charge``: no
         balance can have lost more. Where the record went another way than the anchor, the anchor's whole sum is taken.
@@ -230,22 +236,11 @@ class Ledger(Governed, Keyed):
                         "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
                 state = checked_state(transaction.rows(), heads=(), key=record.public_key, unsigned=unsigned)
-                digests = {} if last is None else _digests(transaction, last.head.number)
-                lost, gap = record.gap(end_of(state), digests, last, state.decided.keys)
-                most = charge or Budget.none()
-                entry = Recovered(
-                    at=written(record.clock()),
-                    reason=reason,
-                    anchored="" if last is None else last.text,
-                    lost=lost,
-                    gap=_larger(gap or Budget.none(), most),
-                    whole=gap is None or unsigned,
-                )
-                given = (approvals or {}).items()
-                entry = replace(
-                    entry, approvals=tuple((name, agreed(record.identifier, entry, signer)) for name, signer in given)
-                )
-                moved = [] if older is None else [_migrated(state, older)]
+                entry = loss_of(record, transaction, state, last, reason, charge, whole=unsigned)
+                entry = agreed(record, entry, approvals or {}, agreements)
+                moved: list[Entry] = [] if older is None else [_migrated(state, older)]
+                if board is not None:
+                    moved.append(BoardSeated(at=entry.at, board=board, by="recovery", reason=reason, proposal=None))
                 after = record.rewrite(transaction, state, [*moved, entry])
             if last is None:
                 place.set_aside()
@@ -253,6 +248,32 @@ class Ledger(Governed, Keyed):
             else:
                 place.advance(after, durable=True)
         return cls(record)
+
+    @classmethod
+    def agreement(
+        cls,
+        url: str | Path,
+        *,
+        key: Key,
+        anchor: str | Path,
+        reason: str,
+        root: str | Path | None = None,
+        charge: Budget | None = None,
+        board: Board | None = None,
+        clock: Callable[[], datetime] = system_clock,
+    ) -> Agreement:
+        """A paper on which members agree to a recovery, as :meth:`recover` would carry it out now; changes nothing."""
+        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        with _closed_on_error(store):
+            if not store.current():
+                raise Refused(f"{store.name} is a backup of older tables: its members agree with their keys, at it.")
+            with store.reading() as transaction:
+                record = _record(store, place, signing, _opened(transaction, store), clock, root=_public(root))
+                state = checked_state(transaction.rows(), heads=(), key=record.public_key)
+                entry = loss_of(record, transaction, state, place.readable(), reason, charge, whole=False)
+        store.close()
+        known = state.decided.sitting().board if board is None else board
+        return Agreement.to(entry, record.identifier, known.keys)
 
     @property
     def key(self) -> SigningKey:
@@ -529,6 +550,10 @@ class Ledger(Governed, Keyed):
             for entry in make(writing.transaction, writing.time()):
                 writing.append(entry)
 
+    def _look(self, make: Callable[[Transaction, str], Found]) -> Found:
+        with self.record.reading() as transaction:
+            return make(transaction, self.record.time(transaction))
+
 
 @contextmanager
 def _closed_on_error(store: Store) -> Iterator[None]:
@@ -665,12 +690,3 @@ def _unsigned(tables: str | None) -> bool:
 def _migrated(state: MemoryLedgerState, older: str) -> Migrated:
     end = end_of(state)
     return Migrated(at=end.at, tables=older, digest=end.digest, state=map_of(state).root())
-
-
-def _digests(transaction: Transaction, number: int) -> dict[int, str]:
-    row = transaction.row(number)
-    return {} if row is None else {number: row.digest}
-
-
-def _larger(one: Budget, other: Budget) -> Budget:
-    return Budget(epsilon=max(one.epsilon, other.epsilon), delta=max(one.delta, other.delta))

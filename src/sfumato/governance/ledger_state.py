@@ -34,6 +34,7 @@ from sfumato.governance.entries import (
     Entry,
     Expired,
     LedgerOpened,
+    Migrated,
     PopulationDeclared,
     Recovered,
     Released,
@@ -342,7 +343,9 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
         decisions = decided_on(decisions, row)
     match entry:
         case LedgerOpened():
-            state.put_decision_state(DecisionState.opened(entry))
+            state.put_decision_state(DecisionState.opened(entry, bare=not row.nonce))
+        case Migrated():
+            state.put_decision_state(replace(state.decision_state(), bare=False))
         case AccountOpened():
             state.put_balance(_opened(state, account_line(entry.path), entry))
         case PopulationDeclared():

@@ -2,9 +2,10 @@
 
 Rules. A proposal is approved as soon as the board, and the committee of every site that it touches, has its quorum of
 "yes" and more "yes" than "no"; a committee's approval needs a community representative among those. The proposer never
-votes, nobody votes twice, and nothing is voted on after it is decided or has expired. A representative of a community
-that holds a veto over a dataset ends a request about it with a "no", whatever the quorum. A standing veto blocks every
-request and release about the dataset until the same community lifts it, and approvals from before do not revive.
+votes, nobody votes twice (neither by name nor by key), and nothing is voted on after it is decided or has expired. A
+representative of a community that holds a veto over a dataset ends a request about it with a "no", whatever the quorum.
+A standing veto blocks every request and release about the dataset until the same community lifts it, and approvals from
+before do not revive.
 """
 
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ from sfumato.governance.board import (
     VetoLifted,
     Vote,
     Withdrawal,
+    actor,
     moment,
 )
 from sfumato.governance.policies import Unlock
@@ -52,6 +54,8 @@ class Minutes:
     reserves: tuple[tuple[str, Budget], ...] = ()
     entries: tuple[BoardEntry, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    keys: tuple[str | None, ...] = ()
+    """The public key that each entry is signed with; None where nobody asked for it, as in the first ledgers."""
 
     @classmethod
     def replay(
@@ -63,17 +67,20 @@ class Minutes:
             minutes = minutes.after(entry)
         return minutes
 
-    def after(self, entry: BoardEntry) -> "Minutes":
-        """The minutes with one entry more, or a refusal that says why it may not be entered."""
+    def after(self, entry: BoardEntry, key: str | None = None) -> "Minutes":
+        """The minutes with one entry more, or a refusal that says why it may not be entered.
+
+        ``key`` is the public key that it is signed with, which whoever calls has checked.
+        """
         self._check_time(entry)
         past = self.at(entry.at)
         match entry:
             case Proposal():
                 past._check_proposal(entry)
-                return replace(past, entries=(*past.entries, entry))
+                return past._with(entry, key)
             case Vote():
-                past._check_vote(entry)
-                return replace(past, entries=(*past.entries, entry))._counted(entry)
+                past._check_vote(entry, key)
+                return past._with(entry, key)._counted(entry)
             case Withdrawal():
                 past._check_withdrawal(entry)
                 ended = past._decided(entry.proposal, entry.at, Outcome.WITHDRAWN, f"{entry.by} took it back")
@@ -87,7 +94,18 @@ class Minutes:
             case VetoLifted():
                 past._check_veto(entry, standing=True)
                 ended = past
-        return replace(ended, entries=(*ended.entries, entry))
+        return ended._with(entry, key)
+
+    def signer(self, entry: BoardEntry) -> str | None:
+        """The public key that an entry is signed with; None where it is not signed."""
+        signed = tuple(zip(self.entries, self.keys, strict=True))
+        for each, key in signed:
+            if each is entry:  # at once, for the entries that these minutes hold
+                return key
+        return next((key for each, key in signed if each == entry), None)
+
+    def _with(self, entry: BoardEntry, key: str | None) -> "Minutes":
+        return replace(self, entries=(*self.entries, entry), keys=(*self.keys, key))
 
     def at(self, when: str) -> "Minutes":
         """The minutes at a moment: what had expired by then is decided as expired."""
@@ -201,8 +219,8 @@ class Minutes:
                     "The proposal was not entered. Let somebody else propose it."
                 )
 
-    def _check_vote(self, vote: Vote) -> None:
-        proposal = self._undecided(vote.proposal, "The vote was not counted.")
+    def _check_vote(self, vote: Vote, key: str | None) -> None:
+        proposal = self.undecided(vote.proposal, "The vote was not counted.")
         if vote.voter == proposal.proposer:
             raise Refused(
                 f"{vote.voter!r} made proposal {vote.proposal}, and whoever proposes does not vote. "
@@ -213,6 +231,13 @@ class Minutes:
                 f"{vote.voter!r} has voted on proposal {vote.proposal}; a vote is cast once and stands. "
                 "The second one was not counted."
             )
+        acts: tuple[BoardEntry, ...] = (proposal, *self.votes(vote.proposal))
+        for before in acts:
+            if key is not None and key == self.signer(before):
+                raise Refused(
+                    f"the key of {vote.voter!r} is the one with which {actor(before)!r} acted on proposal "
+                    f"{vote.proposal}; whoever holds a key has one voice. The vote was not counted."
+                )
         seats = {name for _, members, _, _ in self._bodies(proposal) for name in members}
         if vote.voter not in seats | self._speakers(proposal):
             raise Refused(
@@ -221,7 +246,7 @@ class Minutes:
             )
 
     def _check_withdrawal(self, entry: Withdrawal) -> None:
-        proposal = self._undecided(entry.proposal, "It was not withdrawn.")
+        proposal = self.undecided(entry.proposal, "It was not withdrawn.")
         if entry.by != proposal.proposer:
             raise Refused(f"only {proposal.proposer!r} can withdraw proposal {entry.proposal}; it was not withdrawn.")
 
@@ -236,7 +261,8 @@ class Minutes:
             state = "stands already" if there else "does not stand"
             raise Refused(f"the veto of {entry.community!r} over {entry.dataset!r} {state}; nothing was entered.")
 
-    def _undecided(self, number: int, consequence: str) -> Proposal:
+    def undecided(self, number: int, consequence: str) -> Proposal:
+        """The proposal of a number, if it is open; else a refusal with what was not done."""
         proposal, decision = self.proposal(number), self.decision(number)
         if decision is not None:
             raise Refused(

@@ -6,7 +6,7 @@ terms and approvals *as they were at that moment*, and what happened to any of i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from sfumato.governance.entries import (
     Entry,
     Expired,
     LedgerOpened,
+    Migrated,
     PopulationDeclared,
     Recovered,
     Released,
@@ -91,31 +92,34 @@ class ProvenanceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
-    """A vote, where it stands in the record, and whether it is signed with its voter's own key."""
+    """A vote, where it stands in the record, whether it is signed with its voter's own key, and that public key."""
 
     place: Place
     vote: Vote
     signed: bool
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A proposal that a release rests on, with its reasons for ε, the votes, and how it was decided."""
+    """A proposal that a release rests on, with its reasons for ε, its key, the votes, and how it was decided."""
 
     proposal: Proposal
     place: Place
     ballots: tuple[Ballot, ...]
     decision: Decision | None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Later:
-    """Something that happened after a charge and bears on it."""
+    """Something that happened after a charge and bears on it; ``key`` is the one that it is signed with."""
 
     place: Place
     what: str
     who: str
     reason: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,12 +297,14 @@ class _Walk:
             place = Place(number=row.number, digest=row.digest, at="")
             self.unread.append((place, f"{row.kind}: {wrong}"))
             return
-        self._entered(place, unwrapped(entry))
+        self._entered(place, unwrapped(entry), bare=not row.nonce)
 
-    def _entered(self, place: Place, entry: Entry) -> None:
+    def _entered(self, place: Place, entry: Entry, *, bare: bool) -> None:
         match entry:
             case LedgerOpened():
-                self.decisions = DecisionState.opened(entry)
+                self.decisions = DecisionState.opened(entry, bare=bare)
+            case Migrated():
+                self.decisions = replace(self.decisions, bare=False)
             case AccountOpened():
                 name = f"account {entry.path}"
                 self.opened[name] = ProvenanceLine(name=name, cap=entry.cap, reason=entry.reason, opened=place)
@@ -333,21 +339,23 @@ class _Walk:
 
     def _acted(self, place: Place, entry: Acted) -> None:
         act = entry.act
+        key = self.decisions.sitting().signer(act)
         match act:
             case Proposal():
                 self.proposals[act.number] = place
             case Vote():
-                cast = Ballot(place=place, vote=act, signed=entry.signature is not None)
+                cast = Ballot(place=place, vote=act, signed=key is not None, key=key)
                 self.ballots.setdefault(act.proposal, []).append(cast)
             case Veto():
-                self._note(act.dataset, place, f"veto of {act.community}", act.voter, act.reason)
+                self._note(act.dataset, place, f"veto of {act.community}", act.voter, act.reason, key)
             case VetoLifted():
-                self._note(act.dataset, place, f"veto of {act.community} lifted", act.voter, act.reason)
+                self._note(act.dataset, place, f"veto of {act.community} lifted", act.voter, act.reason, key)
             case Withdrawal():
                 pass  # an open proposal carries no release
 
-    def _note(self, dataset: str, place: Place, what: str, who: str, reason: str) -> None:
-        self.by_dataset.setdefault(dataset, []).append(Later(place=place, what=what, who=who, reason=reason))
+    def _note(self, dataset: str, place: Place, what: str, who: str, reason: str, key: str | None = None) -> None:
+        noted = Later(place=place, what=what, who=who, reason=reason, key=key)
+        self.by_dataset.setdefault(dataset, []).append(noted)
 
     def _reserved(self, place: Place, entry: Reserved) -> None:
         readings = tuple(self._reading(dataset) for dataset in entry.datasets)
@@ -386,6 +394,7 @@ class _Walk:
                     place=self.proposals[number],
                     ballots=tuple(self.ballots.get(number, ())),
                     decision=minutes.decision(number),
+                    key=minutes.signer(minutes.proposal(number)),
                 )
 
     def finished(self, head: SignedHead) -> Iterator[Provenance]:

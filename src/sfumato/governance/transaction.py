@@ -15,12 +15,12 @@ import sqlalchemy as sa
 
 from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
-from sfumato.errors import LedgerError, SfumatoError
+from sfumato.errors import LedgerError, Refused, SfumatoError
 from sfumato.governance import rows
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import GOVERNING, DecisionState
-from sfumato.governance.entries import ADMINISTRATIVE, CHARGING, START, Entry, Row
+from sfumato.governance.entries import ADMINISTRATIVE, CHARGING, START, Entry, Migrated, Row
 from sfumato.governance.entries import KEYS as ROOT_SIGNED
 from sfumato.governance.entry_tree import Frontier
 from sfumato.governance.keyring import KeyRing, check_entry, needs_administrator
@@ -288,12 +288,15 @@ class Transaction:
         """What was decided and declared; the store remembers it until the next decision."""
         if self._decided is None:
             end = self.end()
-            if end.decisions not in self._known:
-                found = self._governed(end)
-                self._known.clear()
-                self._known[end.decisions] = found
-            self._decided = self._known[end.decisions]
+            found = self._known.get(end.decisions)
+            self._decided = self._remembered(end, self._governed(end) if found is None else found)
         return self._decided
+
+    def _remembered(self, end: Totals, decisions: DecisionState) -> DecisionState:
+        """Keep a state under the digest of all decisions that it follows from; no other state has that digest."""
+        self._known.clear()
+        self._known[end.decisions] = decisions
+        return decisions
 
     def put_decision_state(self, decisions: DecisionState) -> None:
         """Keep what was decided and declared, in this transaction: it follows from the record."""
@@ -371,6 +374,8 @@ class Transaction:
         if not isinstance(entry, CHARGING) and row.entry != entry:  # charges are checked by who makes them
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
         apply(self, row, entry)
+        if isinstance(entry, GOVERNING) and self._decided is not None:
+            self._remembered(self.end(), self._decided)
         signed = sign(self.end())
         self.put_row(row, signed, self.end().frontier)
         return signed
@@ -440,12 +445,28 @@ class Transaction:
                 "was spent. Find the place: sfumato ledger verify"
             )
         digest = ""
+        signed_from = self._signed_from() if found else 0
         for row in found:
             entry = row.entry
             with _named(row):
                 check_entry(decisions.keys, entry, row.number, digest)
-            decisions, digest = decisions.after(row.number, entry), decided_on(digest, row)
-        return decisions
+            try:
+                decisions = replace(decisions, bare=row.number < signed_from).after(row.number, entry)
+            except Refused as wrong:
+                raise LedgerError(
+                    f"entry {row.number} of the record does not follow from those before it, whoever signed its row: "
+                    f"{wrong} Nothing was read and nothing was spent. See all of it: sfumato ledger verify"
+                ) from None
+            digest = decided_on(digest, row)
+        return replace(decisions, bare=False)
+
+    def _signed_from(self) -> int:
+        """The entry from which on rows are signed, in a ledger whose first rows were not; 0 in any other."""
+        first = self.row(1)
+        if first is None or first.nonce:
+            return 0
+        row = next(self._all(RECORD, "WHERE kind = ? ORDER BY number LIMIT 1", (Migrated.KIND,)), None)
+        return 0 if row is None else int(row.number)
 
     def keys(self, opening: KeyRing) -> KeyRing:
         """The key ring as the rows of the database have it: each document is signed by a root, none need be there."""

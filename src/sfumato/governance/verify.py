@@ -7,7 +7,7 @@ from typing import Any  # stored rows by keys, with values of four kinds
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
-from sfumato.governance.entries import KEYS, START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
+from sfumato.governance.entries import KEYS, START, Acted, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
 from sfumato.governance.entry_tree import Frontier, entered
 from sfumato.governance.keyring import KeyRing
 from sfumato.governance.leaves import map_of
@@ -65,11 +65,18 @@ def check_record(
     number, digest, trusted = 0, START, key
     ring: KeyRing | None = None
     bare: list[int] = []
+    digests: dict[int, str] = {}
     wanted = list(heads)
     for row in rows:
         entry = _safe(row)
         yield from _linked(row, entry, number, digest)
+        if isinstance(entry, Recovered) and entry.after and not _agreed_here(entry.after, number, digests):
+            yield LedgerFinding(entry=row.number, problem="is a recovery that was agreed to for another record")
         number, digest = row.number, row.digest
+        digests[number] = digest
+        bound = entry.bound if isinstance(entry, Acted) else None
+        if bound is not None and digests.get(bound.head) != bound.digest:
+            yield LedgerFinding(entry=number, problem="is a ballot that was signed for another record than this one")
         reached = [head for head in wanted if head.head.number <= row.number]
         wanted = [head for head in wanted if head.head.number > row.number]
         given_up = [head for head in reached if _given_up(head, row, entry)]
@@ -135,6 +142,11 @@ def check_record(
             yield from _compared(state, kept)
         except (SfumatoError, ValueError) as wrong:
             yield LedgerFinding(entry=0, problem=f"the stored state cannot be read: {wrong}")
+
+
+def _agreed_here(after: str, number: int, digests: dict[int, str]) -> bool:
+    """Whether a record ended so when its recovery was agreed to; at most two entries come between (tables, keys)."""
+    return after in {digests.get(each) for each in range(number - 2, number + 1)}
 
 
 def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:

@@ -145,6 +145,7 @@ def _approval(approval: Approval) -> Json:
             "choice": ballot.vote.choice.value,
             "reason": ballot.vote.reason,
             "signed": ballot.signed,
+            "key": ballot.key,
             "record": _place(ballot.place),
         }
         for ballot in approval.ballots
@@ -155,6 +156,7 @@ def _approval(approval: Approval) -> Json:
         "action": asked.action.value,
         "subject": asked.subject,
         "proposer": asked.proposer,
+        "key": approval.key,
         "amount": None if asked.amount is None else encode(asked.amount),
         "sites": list(asked.sites),
         "reasons": {"benefit": asked.reasons.benefit, "risk": asked.reasons.risk, "choice": asked.reasons.choice},
@@ -166,4 +168,5 @@ def _approval(approval: Approval) -> Json:
 
 
 def _later(later: Later) -> Json:
-    return {"record": _place(later.place), "what": later.what, "who": later.who or None, "reason": later.reason or None}
+    said: dict[str, Json] = {"what": later.what, "who": later.who or None, "reason": later.reason or None}
+    return {"record": _place(later.place), "key": later.key, **said}

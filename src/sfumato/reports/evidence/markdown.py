@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sfumato.core.documents import Json, canonical
+from sfumato.governance.board import signed_by
 from sfumato.reports.evidence.quoting import code, quoted
 from sfumato.reports.evidence.sections import NOT_DECLARED
 
@@ -114,7 +115,7 @@ def _release(release: Evidence) -> Iterator[str]:
         yield from _table(
             ("entry", "when", "what", "who", "reason"),
             (
-                (each["record"]["entry"], each["record"]["at"], each["what"], each["who"], each["reason"])
+                (each["record"]["entry"], each["record"]["at"], each["what"], _who(each), each["reason"])
                 for each in release["later"]
             ),
         )
@@ -168,7 +169,7 @@ def _approval(title: str, approval: Evidence) -> Iterator[str]:
         (f"{title}: proposal {approval['proposal']}", "as recorded"),
         (
             ("asks to", f"{approval['action']}: {approval['subject']}"),
-            ("made by", f"{approval['proposer']}, {_place(approval['record'])}"),
+            ("made by", f"{approval['proposer']}, {_place(approval['record'])}, {signed_by(approval['key'])}"),
             ("outcome", outcome if approval["outcome"] else "undecided"),
             ("benefit weighed", reasons["benefit"]),
             ("risk weighed", reasons["risk"]),
@@ -176,13 +177,18 @@ def _approval(title: str, approval: Evidence) -> Iterator[str]:
             *(
                 (
                     f"vote of {vote['voter']}",
-                    f"{vote['choice']}, {_place(vote['record'])}, {'signed' if vote['signed'] else 'not signed'}"
+                    f"{vote['choice']}, {_place(vote['record'])}, {signed_by(vote['key'])}"
                     f"{': ' + vote['reason'] if vote['reason'] else ''}",
                 )
                 for vote in approval["votes"]
             ),
         ),
     )
+
+
+def _who(later: Evidence) -> str | None:
+    key = later["key"]
+    return later["who"] if key is None else f"{later['who']} ({signed_by(key)})"
 
 
 def _certificate(certificate: Evidence | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from sfumato.core.units import describe
+from sfumato.governance.board import signed_by
 from sfumato.governance.consent import Terms
 from sfumato.governance.provenance import Approval, ChargeFate, Provenance
 from sfumato.reports.evidence.declared import Declared
@@ -43,7 +44,7 @@ def care(charges: Sequence[Provenance]) -> Section:
     """Collective benefit, authority to control, responsibility, ethics."""
     terms = [reading.terms for charge in charges for reading in charge.readings]
     vetoes = [
-        f"{later.what} (entry {later.place.number}, {later.who}): {later.reason}"
+        f"{later.what} (entry {later.place.number}, {later.who}, {signed_by(later.key)}): {later.reason}"
         for charge in charges
         for later in charge.later
         if later.what.startswith("veto ")
@@ -118,7 +119,9 @@ def _decision(approval: Approval | None) -> str | None:
 def _voters(approval: Approval | None) -> str | None:
     if approval is None:
         return None
-    return ", ".join(f"{ballot.vote.voter} {ballot.vote.choice.value}" for ballot in approval.ballots)
+    return ", ".join(
+        f"{ballot.vote.voter} {ballot.vote.choice.value} ({signed_by(ballot.key)})" for ballot in approval.ballots
+    )
 
 
 def _consent(terms: Terms | None) -> str | None:

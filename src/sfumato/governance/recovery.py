@@ -1,0 +1,73 @@
+"""What a recovery would enter after a loss, and those who agreed to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sfumato.core.budget import Budget
+from sfumato.core.signature import SigningKey
+from sfumato.errors import Refused
+from sfumato.governance.agreements import Agreement, recovery_text
+from sfumato.governance.anchor import SignedHead
+from sfumato.governance.entries import Recovered
+from sfumato.governance.ledger_state import MemoryLedgerState, end_of
+from sfumato.governance.papers import LASTS
+from sfumato.governance.signed_record import SignedRecord
+from sfumato.governance.terms import after, written
+from sfumato.governance.transaction import Transaction
+
+__all__ = ["agreed", "loss_of"]
+
+
+def loss_of(
+    record: SignedRecord,
+    transaction: Transaction,
+    state: MemoryLedgerState,
+    last: SignedHead | None,
+    reason: str,
+    charge: Budget | None,
+    *,
+    whole: bool,
+) -> Recovered:
+    """What a recovery would enter: how much was lost at most, and where the record ends; nobody has agreed yet."""
+    digests = {} if last is None else _digests(transaction, last.head.number)
+    lost, gap = record.gap(end_of(state), digests, last, state.decided.keys)
+    at = written(record.clock())
+    return Recovered(
+        at=at,
+        reason=reason,
+        anchored="" if last is None else last.text,
+        lost=lost,
+        gap=_larger(gap or Budget.none(), charge or Budget.none()),
+        whole=gap is None or whole,
+        after=end_of(state).digest,
+        expires=after(at, LASTS),
+    )
+
+
+def agreed(
+    record: SignedRecord,
+    entry: Recovered,
+    signers: Mapping[str, SigningKey | None],
+    agreements: Sequence[Agreement],
+) -> Recovered:
+    """A recovery with those who agreed, here or elsewhere; an agreement to another one is refused."""
+    entry = replace(entry, expires=min([agreement.expires for agreement in agreements], default=entry.expires))
+    for agreement in agreements:
+        if agreement.ledger != record.identifier or agreement.entry(entry.at) != entry:
+            raise Refused(
+                f"the agreement of {agreement.signer!r} is to another recovery than this one: another loss, charge, "
+                "reason or paper. Nothing was changed, and the ledger stays shut. Have one paper signed by all."
+            )
+    text = recovery_text(record.identifier, entry)
+    here = [(name, "" if signer is None else signer.sign(text)) for name, signer in signers.items()]
+    away = [(str(agreement.signer), agreement.signature or "") for agreement in agreements]
+    return replace(entry, approvals=(*here, *away))
+
+
+def _digests(transaction: Transaction, number: int) -> dict[int, str]:
+    row = transaction.row(number)
+    return {} if row is None else {number: row.digest}
+
+
+def _larger(one: Budget, other: Budget) -> Budget:
+    return Budget(epsilon=max(one.epsilon, other.epsilon), delta=max(one.delta, other.delta))
