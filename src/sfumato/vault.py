@@ -41,6 +41,7 @@ from sfumato.tables.store import TableStore
 if TYPE_CHECKING:
     from sfumato.governance.durable import DurableLedger
     from sfumato.governance.ledger import Ledger
+    from sfumato.governance.owner.client import RemoteLedger
 
 __all__ = ["Vault"]
 
@@ -70,8 +71,9 @@ class Vault:
     number of units, is what δ is judged by. With the ledger in memory the budget is forgotten when the process ends.
 
     With ``ledger=…, account="institution/department/project"`` the budget is that account's, and every dataset must be
-    declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), or its
-    address with the ``key`` and ``anchor`` to open it.
+    declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), its
+    address with the ``key`` and ``anchor`` to open it, or ``unix:/path/to/socket``, an owner process that keeps it
+    (``sfumato ledger serve``): then ``key`` is the vault's own, which signs its certificates.
     ``purpose`` and ``recipient`` say what releases are for and who gets them: data with terms are used within them.
 
     >>> import pyarrow as pa, sfumato as sf
@@ -100,7 +102,7 @@ class Vault:
             raise NotDeclared("a vault needs its unit: who is protected. Say unit=sf.user('patient_id', relation=…).")
         if not isinstance(unit, Unit):
             raise InvalidInput("unit must be one such as sf.user('patient_id', relation='add/remove').")
-        durable: DurableLedger | None = None
+        durable: DurableLedger | RemoteLedger | None = None
         if ledger is not None:
             durable = charged_to(
                 ledger,
@@ -117,7 +119,7 @@ class Vault:
                     "budget and name are those of the ledger's account; nothing was done. Leave them out."
                 )
             budget, name = durable.budget, durable.path
-            key = durable.ledger.key if key is None else key
+            key = durable.key if key is None else key
         elif any(said is not None for said in (account, anchor, purpose, recipient)):
             raise NotDeclared(
                 "an account, an anchor, a purpose and a recipient belong to a ledger. Nothing was done. "

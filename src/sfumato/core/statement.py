@@ -1,10 +1,11 @@
 """The statement of a release: everything that is published about it, and everything that is signed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
+from sfumato.core.documents import LEFT_OUT
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.guarantees import Guarantee
 from sfumato.core.limits import Limit
@@ -35,6 +36,8 @@ class Account:
     order: Fraction | None = None
     filter_cap: Fraction | None = None
     filter_spent: Fraction | None = None
+    custody: str | None = field(default=None, metadata={LEFT_OUT: True})
+    """Who kept the ledger, where that was not the process that read the data: ``owner process``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

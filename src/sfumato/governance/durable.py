@@ -17,10 +17,12 @@ from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
+from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Account
 from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.governance.balances import Balance
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines
 from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.ledger_state import (
@@ -53,6 +55,13 @@ class DurableLedger:
     reader: Callable[[str], Release] | None = None
     purpose: str | None = None
     recipient: str | None = None
+    custody: str | None = None
+    """Who keeps the ledger, as releases state it: None where the process that reads the data does."""
+
+    @property
+    def key(self) -> SigningKey:
+        """The key that signs certificates where a vault is given no other: the ledger's own."""
+        return self.ledger.key
 
     @property
     def budget(self) -> Budget:
@@ -103,11 +112,15 @@ class DurableLedger:
 
         It costs nothing, and still goes to somebody for some purpose: terms and vetoes hold for it too.
         """
+        return self._read(self.stored_text(key, datasets))
+
+    def stored_text(self, key: str, datasets: Sequence[Dataset] = ()) -> str | None:
+        """The same by the text of its certificate."""
         text = self.answer(key)
         if text is not None:
             with self.ledger.record.reading() as transaction:
                 self._permitted(transaction, datasets, self.ledger.record.time(transaction), Budget.none())
-        return self._read(text)
+        return text
 
     @contextmanager
     def asking(self, question: str) -> Iterator[None]:
@@ -156,7 +169,7 @@ class DurableLedger:
             lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
-                account=account_in(transaction, self.path).account(self.path, self.ledger.identifier),
+                account=self._stated(account_in(transaction, self.path)),
                 unit=self.unit,
                 datasets=asked,
                 lines=lines,
@@ -180,7 +193,7 @@ class DurableLedger:
                 admit(transaction, entry)
                 balance = account_in(transaction, self.path)
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
-                account = charged.account(self.path, self.ledger.identifier)
+                account = self._stated(charged)
                 number = writing.append(replace(entry, account=account)).head.number
         return Reservation(number=number, cost=cost, account=account)
 
@@ -314,6 +327,10 @@ class DurableLedger:
         """Whether the rows of a version were closed under another name since the ledger knows the version."""
         with self.ledger.record.reading() as transaction:
             return _shut(transaction, dataset, stored)
+
+    def _stated(self, balance: Balance) -> Account:
+        """How the account stands, as releases state it."""
+        return replace(balance.account(self.path, self.ledger.identifier), custody=self.custody)
 
     def _permitted(
         self, transaction: Transaction, datasets: Sequence[Dataset], at: str, cost: Budget

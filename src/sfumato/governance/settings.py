@@ -16,10 +16,11 @@ from sfumato.errors import InvalidInput, LedgerError, NotDeclared
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["NAME", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "unchecked"]
+__all__ = ["NAME", "OWNER", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "owner_of", "unchecked"]
 
 NAME = "ledger.toml"
 VARIABLE = "SFUMATO_LEDGER"
+OWNER = "unix:"
 _FIELDS = ("url", "key", "anchor")
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 
@@ -100,6 +101,8 @@ def file_of(given: str | Path | None = None) -> Path:
     """
     if given is None:
         given = os.environ.get(VARIABLE) or NAME
+    if str(given).startswith(OWNER):
+        raise NotDeclared(_of_an_owner(given))
     if "://" in str(given):
         raise NotDeclared(
             "an address alone does not say which key and which anchor a ledger has; nothing was done. Give the "
@@ -120,6 +123,30 @@ def found(given: str | Path | None = None) -> Settings:
             f"was spent. Make a ledger: sfumato ledger init; or say which one: --ledger FILE, or {VARIABLE}=FILE"
         )
     return Settings.load(place)
+
+
+def owner_of(given: str | Path | None = None) -> str | None:
+    """The address of the owner process that is meant, ``unix:/path/to/socket``; None where it is a ledger itself.
+
+    It is given, stands in the environment, or is the ``url`` of a settings file that names nothing else.
+
+    >>> owner_of("unix:/run/sfumato/ledger.sock")
+    'unix:/run/sfumato/ledger.sock'
+    """
+    meant = os.environ.get(VARIABLE) or NAME if given is None else given
+    if str(meant).startswith(OWNER):
+        return str(meant)
+    if "://" in str(meant):
+        return None
+    place = file_of(meant)
+    if not place.is_file():
+        return None
+    url = _parsed(place).get("url")
+    if not isinstance(url, str) or not url.startswith(OWNER):
+        return None
+    if set(_parsed(place)) != {"url"}:
+        raise InvalidInput(f"{place} names an owner process, which keeps key and anchor itself. Nothing was done.")
+    return url
 
 
 def opened(given: str | Path | None = None) -> "Ledger":
@@ -187,7 +214,14 @@ def made(
     return settings
 
 
-def _read(place: Path) -> dict[str, str]:
+def _of_an_owner(given: str | Path) -> str:
+    return (
+        f"{given} is an owner process, which is for charging: vaults, sfumato query, graph, stream and suggest-limit. "
+        "Nothing was done. This needs the ledger itself, by its settings file, as the user who keeps it."
+    )
+
+
+def _parsed(place: Path) -> dict[str, Any]:
     try:
         body: dict[str, Any] = tomllib.loads(place.read_text("utf-8"))
     except OSError as wrong:
@@ -195,6 +229,13 @@ def _read(place: Path) -> dict[str, str]:
     except (RecursionError, ValueError) as wrong:  # ValueError: no TOML, no UTF-8, or a number of thousands of digits
         where = f": {wrong}" if isinstance(wrong, tomllib.TOMLDecodeError) else ""
         raise InvalidInput(f"{place} is not TOML in UTF-8{where}. No ledger was opened.") from None
+    return body
+
+
+def _read(place: Path) -> dict[str, str]:
+    body = _parsed(place)
+    if str(body.get("url")).startswith(OWNER):
+        raise NotDeclared(_of_an_owner(body["url"]))
     for name in _FIELDS:
         if not isinstance(body.get(name), str) or not body[name] or "\0" in body[name]:
             raise NotDeclared(
