@@ -130,16 +130,27 @@ class ServedAccount:
 
         One that was queued and never started is given back, because no row was read for it.
         """
-        done = []
+        done: list[int] = []
+        failed: SfumatoError | None = None
         for number, held in tuple(self._held.items()):
-            if not held.lasting:
-                with self._ledger.record.writing(durable=False) as writing:
-                    charge = writing.transaction.known(number)
-                    if charge.state is State.RESERVED:
-                        writing.append(Expired(at=writing.time(), charge=number, counted=charge.started))
-                        done.append(number)
+            try:
+                if not held.lasting and self._closed_open(number):
+                    done.append(number)
+            except SfumatoError as wrong:  # it stays open, counts, and nobody can go on with it
+                failed = wrong
             self._let_go(number)
+        if failed is not None:
+            raise failed
         return tuple(done)
+
+    def _closed_open(self, number: int) -> bool:
+        """Close a charge that is still open."""
+        with self._ledger.record.writing(durable=False) as writing:
+            charge = writing.transaction.known(number)
+            if charge.state is State.RESERVED:
+                writing.append(Expired(at=writing.time(), charge=number, counted=charge.started))
+                return True
+        return False
 
     # ------------------------------------------------------------------------------------------------------ charges
 

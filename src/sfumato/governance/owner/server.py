@@ -187,8 +187,10 @@ class OwnerServer:
         """All of one connection; whatever ends it, its charges are closed and its place is free again."""
         try:
             self._answer(Frames(connection), uid)
-        except (Gone, Stalled):
-            self._log(f"user {uid}: the connection ended")
+        except Gone:
+            pass  # as every connection ends
+        except Stalled:
+            self._log(f"user {uid}: the connection said nothing for too long and was closed")
         except SfumatoError as wrong:
             self._log(f"user {uid}: {wrong}")
         except Exception as bug:  # noqa: BLE001 - one connection's failure must not end the others
