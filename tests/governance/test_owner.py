@@ -23,7 +23,7 @@ from sfumato.core.documents import canonical, encode, parse
 from sfumato.core.events import DiscreteLaplace
 from sfumato.core.ledger import Reservation, State
 from sfumato.core.query import Dataset
-from sfumato.core.release import Release, presenter_of
+from sfumato.core.release import presenter_of
 from sfumato.core.signature import SigningKey
 from sfumato.core.stored import Stored
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused, Unsupported
@@ -43,7 +43,7 @@ from sfumato.governance.owner.served import ServedAccount
 from sfumato.governance.owner.server import OwnerServer, ServerLimits
 from sfumato.reports.stored import stored_release
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, furnished, sqlite_home
-from tests.governance.owners import Owner, served, short_folder
+from tests.governance.owners import Owner, answer, served, short_folder, template
 
 THIRD = Budget(epsilon="1/3")
 ROWS = pa.table({"patient_id": [1, 2, 3]})
@@ -57,26 +57,6 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     yield book
     assert book.verify() == ()
     book.close()
-
-
-@pytest.fixture(scope="module")
-def template() -> tuple[Release, SigningKey]:
-    key = SigningKey.new()
-    vault = sf.Vault(unit=PATIENT, budget=Budget(epsilon=1), name="template", key=key)
-    visits = vault.table(ROWS, name=VISITS.name, version=VISITS.edition, limit=LIMIT)
-    return visits.count().release(epsilon=THIRD.epsilon), key
-
-
-Template = tuple[Release, SigningKey]
-
-
-def answer(template: Template, reservation: Reservation, **changed: object) -> Release:
-    """A release that states a charge, signed; ``changed`` fields of its statement make it another one."""
-    release, key = template
-    stated = {"account": reservation.account, "spend": reservation.cost} | changed
-    statement = replace(release.statement, **stated)  # type: ignore[arg-type]
-    signed = Certificate.sign(statement, key)
-    return replace(release, presenter=presenter_of(release), statement=statement, certificate=signed)
 
 
 def eventually(holds: Callable[[], bool]) -> None:
@@ -167,7 +147,7 @@ def test_accounts_below_one_are_allowed_by_a_star() -> None:
             Permissions.read([wrong])
 
 
-def test_a_declared_release_key_is_asked_for(ledger: Ledger, template: Template) -> None:
+def test_a_declared_release_key_is_asked_for(ledger: Ledger) -> None:
     keys = {ADA: frozenset({SigningKey.new().public_text})}
     permissions = replace(allowed(ada=ACCOUNT, ben=ACCOUNT), keys=keys)
     users = Users(ADA)
@@ -175,11 +155,11 @@ def test_a_declared_release_key_is_asked_for(ledger: Ledger, template: Template)
         account = owner.account()
         charge = account.reserve(THIRD, datasets=[VISITS])
         with pytest.raises(Refused, match=r"not a release key of user .*nothing was stored.*the charge counts"):
-            account.commit(charge, "how many", answer(template, charge))
+            account.commit(charge, "how many", answer(charge))
         users.uid = BEN  # of whom no key was declared
         account = owner.account()
         charge = account.reserve(THIRD, datasets=[VISITS])
-        account.commit(charge, "how many", answer(template, charge))
+        account.commit(charge, "how many", answer(charge))
 
 
 def test_connections_of_a_user_are_limited_and_others_go_on(ledger: Ledger) -> None:
@@ -212,7 +192,7 @@ def test_a_socket_that_somebody_else_made_is_refused(ledger: Ledger) -> None:
 # ---------------------------------------------------------------------------------------------------- whose a charge is
 
 
-def test_a_connection_that_ends_leaves_its_charge_counted_and_closed(ledger: Ledger, template: Template) -> None:
+def test_a_connection_that_ends_leaves_its_charge_counted_and_closed(ledger: Ledger) -> None:
     with served(ledger) as owner:
         account = owner.account()
         charge = account.reserve(THIRD, datasets=[VISITS], question="a session")
@@ -223,12 +203,12 @@ def test_a_connection_that_ends_leaves_its_charge_counted_and_closed(ledger: Led
         assert ledger.charge(queued.number).state is State.RELEASED  # never started: no row was read for it
         assert ledger.balance(ACCOUNT).spent == THIRD
         with pytest.raises(LedgerError, match=r"settled already \(expired\)"):
-            account.commit(charge, "a session", answer(template, charge))
+            account.commit(charge, "a session", answer(charge))
         with pytest.raises(Refused, match="was closed"):
             account.again(charge.number, "a session")
 
 
-def test_what_was_made_under_a_key_is_gone_on_with_by_its_user_alone(ledger: Ledger, template: Template) -> None:
+def test_what_was_made_under_a_key_is_gone_on_with_by_its_user_alone(ledger: Ledger) -> None:
     users = Users(ADA)
     with served(ledger, permissions=allowed(ada=ACCOUNT, ben=ACCOUNT), credentials=users) as owner:
         first = owner.account()
@@ -249,7 +229,7 @@ def test_what_was_made_under_a_key_is_gone_on_with_by_its_user_alone(ledger: Led
         users.uid = ADA
         eventually(lambda: _again(second, charge) == charge)
         assert second.reserve(THIRD, datasets=[VISITS], idempotency="night", question="a session") == charge
-        second.commit(charge, "a session", answer(template, charge))
+        second.commit(charge, "a session", answer(charge))
         assert second.named("night") is State.COMMITTED
         users.uid = BEN
         other.reserve(THIRD, datasets=[VISITS], idempotency="night", question="a session")  # a key of its own
@@ -263,24 +243,24 @@ def _again(account: RemoteLedger, charge: Reservation) -> Reservation | None:
         return None
 
 
-def test_a_stored_answer_is_given_under_its_key_while_others_hold_nothing(ledger: Ledger, template: Template) -> None:
+def test_a_stored_answer_is_given_under_its_key_while_others_hold_nothing(ledger: Ledger) -> None:
     with served(ledger) as owner:
         first, second = owner.account(), owner.account()
         charge = first.reserve(THIRD, datasets=[VISITS], idempotency="night", question="how many")
-        first.commit(charge, "how many", answer(template, charge))
+        first.commit(charge, "how many", answer(charge))
         for account in (first, second):
             again = account.reserve(THIRD, datasets=[VISITS], idempotency="night", question="how many")
             given = account.given(again)
             assert given is not None
-            assert given.certificate.text == answer(template, charge).certificate.text
+            assert given.certificate.text == answer(charge).certificate.text
     assert ledger.balance(ACCOUNT).spent == THIRD
 
 
-def test_a_charge_is_settled_and_moved_by_its_own_connection_alone(ledger: Ledger, template: Template) -> None:
+def test_a_charge_is_settled_and_moved_by_its_own_connection_alone(ledger: Ledger) -> None:
     with served(ledger) as owner:
         mine, other = owner.account(), owner.account()
         charge = mine.reserve(THIRD, datasets=[VISITS], question="how many")
-        release = answer(template, charge)
+        release = answer(charge)
         for forbidden in (
             lambda: other.commit(charge, "how many", release),
             lambda: other.release(charge),
@@ -305,17 +285,17 @@ def test_a_charge_is_settled_and_moved_by_its_own_connection_alone(ledger: Ledge
     assert ledger.balance(ACCOUNT).spent == Budget(epsilon="2/3")
 
 
-def test_the_answers_of_another_account_are_not_listed_by_number(ledger: Ledger, template: Template) -> None:
+def test_the_answers_of_another_account_are_not_listed_by_number(ledger: Ledger) -> None:
     ledger.open_account("hospital/surgery", unit=PATIENT, cap=Budget(epsilon=1), reason="decided by the tests")
     with served(ledger) as owner:
         account, other = owner.account(), owner.account("hospital/surgery")
         charge = account.reserve(THIRD, datasets=[VISITS])
-        account.commit(charge, "how many", answer(template, charge))
+        account.commit(charge, "how many", answer(charge))
         for asked in (lambda: other.given(charge), lambda: other.settled(charge.number, "how many")):
             with pytest.raises(Refused):
                 asked()
         with pytest.raises(Refused, match="not made on this connection"):
-            other.commit(charge, "how many", answer(template, charge))
+            other.commit(charge, "how many", answer(charge))
 
 
 def test_data_are_closed_by_who_was_charged_for_them(ledger: Ledger) -> None:
@@ -341,22 +321,22 @@ def test_data_are_closed_by_who_was_charged_for_them(ledger: Ledger) -> None:
 LAPLACE = DiscreteLaplace(l1=Fraction(1), scale=Fraction(4))
 
 
-def test_an_answer_is_stored_for_the_charge_that_it_states_and_no_other(ledger: Ledger, template: Template) -> None:
-    right = template[0].statement
+def test_an_answer_is_stored_for_the_charge_that_it_states_and_no_other(ledger: Ledger) -> None:
+    right = template()[0].statement
     assert right.limit is not None
     parts = (right.query, PATIENT, right.limit.without_words, THIRD, right.mechanism)
     question = canonical([encode(part) for part in parts])
     with served(ledger) as owner:
         account = owner.account("hospital/oncology")
         charge = account.reserve(THIRD, datasets=[VISITS], event=right.event, question=question)
-        good = answer(template, charge)
+        good = answer(charge)
         tampered = Certificate(good.certificate.text.replace('"add/remove"', '"replace"'))
         more = replace(charge.account, releases=charge.account.releases + 1)
         wrong = [
             (question, replace(good, presenter=presenter_of(good), certificate=tampered), (LedgerError, "not verify")),
-            (question, answer(template, charge, spend=Budget(epsilon="1/4")), (LedgerError, "not verify")),
-            (question, answer(template, charge, account=more), (Refused, "does not state the charge")),
-            (question, answer(template, charge, account=replace(charge.account, custody=None)), (Refused, "not state")),
+            (question, answer(charge, spend=Budget(epsilon="1/4")), (LedgerError, "not verify")),
+            (question, answer(charge, account=more), (Refused, "does not state the charge")),
+            (question, answer(charge, account=replace(charge.account, custody=None)), (Refused, "not state")),
             ("another", good, (Refused, "answers another question")),
         ]
         for asked, release, (error, words) in wrong:
@@ -375,7 +355,7 @@ def test_an_answer_is_stored_for_the_charge_that_it_states_and_no_other(ledger: 
         ):
             charge = account.reserve(THIRD, **given)  # type: ignore[arg-type]
             with pytest.raises(Refused, match=rf"{words}.*nothing was stored.*charge {charge.number} counts"):
-                account.commit(charge, str(given["question"]), answer(template, charge))
+                account.commit(charge, str(given["question"]), answer(charge))
             assert account.given(charge) is None
 
 
