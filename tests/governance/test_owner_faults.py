@@ -124,7 +124,7 @@ def checked(home: Home, told: dict[str, str], *, whole: bool) -> None:
 
 
 @FORKS
-@pytest.mark.parametrize("kills", [6, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [4, pytest.param(1000, marks=pytest.mark.long)])
 def test_clients_and_owners_that_are_killed_anywhere_never_under_count(tmp_path: Path, kills: int) -> None:
     """In turn a client and the owner, killed at one of its steps; a retry then is the same charge, settled once."""
     home, roomy = sqlite_home(tmp_path), Budget(epsilon=10**5)
