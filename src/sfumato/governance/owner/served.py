@@ -42,14 +42,18 @@ class _Held:
 
 
 class Holders:
-    """Which connection holds an open charge; one at a time, over all connections of a server."""
+    """Which connection holds an open charge; one at a time, over all connections of a server.
 
-    def __init__(self) -> None:
-        self._turn, self._held = threading.Lock(), dict[int, object]()
+    Who comes right after a connection was cut waits up to ``patience`` seconds until the server has noticed its end.
+    """
+
+    def __init__(self, patience: float = 2) -> None:
+        self._changed, self._held, self._patience = threading.Condition(), dict[int, object](), patience
 
     def take(self, number: int, holder: object) -> None:
         """Hold a charge; refused while another connection does."""
-        with self._turn:
+        with self._changed:
+            self._changed.wait_for(lambda: self._held.get(number, holder) is holder, self._patience)
             if self._held.setdefault(number, holder) is not holder:
                 raise Refused(
                     f"charge {number} is held by another connection, which alone can go on with it; nothing was read "
@@ -58,9 +62,10 @@ class Holders:
 
     def drop(self, number: int, holder: object) -> None:
         """Hold it no more."""
-        with self._turn:
+        with self._changed:
             if self._held.get(number) is holder:
                 del self._held[number]
+                self._changed.notify_all()
 
 
 class ServedAccount:

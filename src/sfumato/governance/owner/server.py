@@ -36,12 +36,14 @@ class ServerLimits:
     """What a client may make the process wait for or keep; times in seconds.
 
     ``frame`` is for a message that has begun to arrive or to be taken, ``idle`` for a connection that holds nothing,
-    ``held`` for a question: after it others may ask the same, and pay for it.
+    ``held`` for a question: after it others may ask the same, and pay for it. ``cut`` is how long a retry waits until
+    the end of the connection before it was noticed.
     """
 
     frame: float = 10
     idle: float = 600
     held: float = 3600
+    cut: float = 2
     ending: float = 10
     each_user: int = 64
     in_all: int = 512
@@ -69,7 +71,7 @@ class OwnerServer:
         self.place = _checked(Path(place).absolute())
         self._ledger, self._reader, self._log = ledger, reader, log
         self._permissions, self._limits = permissions or Permissions(), limits or ServerLimits()
-        self._credentials, self._holders = credentials, Holders()
+        self._credentials, self._holders = credentials, Holders(self._limits.cut)
         self._turn = threading.Lock()
         self._open: dict[socket.socket, tuple[threading.Thread, int]] = {}
         self._stopping = threading.Event()
