@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,7 +22,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode, parse
 from sfumato.core.events import DiscreteLaplace
-from sfumato.core.ledger import Reservation, State
+from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.release import presenter_of
 from sfumato.core.signature import SigningKey
@@ -384,6 +385,48 @@ def test_a_vault_charges_through_the_socket_and_a_repeated_question_is_free(
         assert "its ledger cannot be read now" in repr(vault)
         vault._ledger.disconnect()  # type: ignore[attr-defined]
     assert ledger.balance(ACCOUNT).spent == Budget(epsilon="7/12")
+
+
+@pytest.mark.parametrize("key", ["night", None])
+def test_a_stream_outlives_its_connection_under_a_key_alone(tmp_path: Path, key: str | None) -> None:
+    home, unit = sqlite_home(tmp_path), sf.event(relation="add/remove")
+    book, cap = home.create(), Budget(epsilon=9, delta="1/1000000")
+    book.declare_population("all", unit=unit, cap=cap, reason="test")
+    book.declare_dataset(Dataset(name="er", edition="1"), population="all", cap=cap)
+    book.open_account("er", unit=unit, cap=cap, reason="test")
+    SigningKey.new().save(tmp_path / "release.key")
+    said = {"epsilon": 1, "delta": 1e-7, "state": tmp_path / "state", "idempotency": key}
+    with served(book) as owner:
+
+        def question() -> tuple[Any, Any]:
+            vault = sf.Vault(unit=unit, ledger=owner.address, account="er", key=tmp_path / "release.key")
+            return vault.stream(name="er", version="1", horizon=4).running_total(), vault._ledger
+
+        asked, account = question()
+        total = asked.open(**said)
+        total.add(3)
+        total._stack.close()
+        account.disconnect()  # as if its process had ended
+        asked, account = question()
+        if key is None:
+            eventually(lambda: book.balance("er").charges == 1 and not _open_charges(book))
+            with pytest.raises(Refused, match="was closed"):
+                asked.resume(**said)
+        else:
+            again = asked.resume(**said)
+            again.add(4)
+            assert again.steps == 2
+            again.close()
+            assert asked.released(epsilon=1, delta=1e-7, idempotency=key).repeated
+        account.disconnect()
+    assert book.balance("er").spent == Budget(epsilon=1, delta="1/10000000")
+    assert book.verify() == ()
+    book.close()
+
+
+def _open_charges(ledger: Ledger) -> bool:
+    with ledger.record.reading() as transaction:
+        return any(charge.state is State.RESERVED for charge in transaction.charges())
 
 
 def _gone(_: object) -> Budget:
