@@ -330,6 +330,7 @@ def test_an_answer_is_stored_for_the_charge_that_it_states_and_no_other(ledger: 
             (question, replace(good, presenter=presenter_of(good), certificate=tampered), (LedgerError, "not verify")),
             (question, answer(charge, spend=Budget(epsilon="1/4")), (LedgerError, "not verify")),
             (question, answer(charge, account=more), (Refused, "does not state the charge")),
+            (question, answer(charge, account=replace(charge.account, custody="me")), (LedgerError, "not verify")),
             (question, answer(charge, account=replace(charge.account, custody=None)), (Refused, "not state")),
             ("another", good, (Refused, "answers another question")),
         ]
@@ -366,6 +367,7 @@ def test_a_vault_charges_through_the_socket_and_a_repeated_question_is_free(
         assert (first.repeated, again.repeated, again.charged) == (False, True, Budget.none())
         assert first.certificate.text == again.certificate.text
         assert first.statement.account.custody == "owner process"
+        assert "an owner process" in first.explain(audience="manager")
         signature = first.certificate.document["signature"]
         assert isinstance(signature, dict)
         assert signature["key"] == SigningKey.load(tmp_path / "release.key").public_text != ledger.key.public_text
@@ -718,8 +720,6 @@ def test_two_owners_serve_neither_one_ledger_nor_one_socket(ledger: Ledger, tmp_
         with pytest.raises(LedgerError, match="another owner process listens at"):
             beside.serve()
         assert owner.account().left == Budget(epsilon=1)
-        for server in (again, beside):
-            server._end()
     other.close()
 
 
@@ -735,14 +735,12 @@ def test_a_socket_that_was_left_is_replaced_and_nothing_else_is(ledger: Ledger, 
         server = OwnerServer(ledger, left, reader=stored_release)
         with pytest.raises(InvalidInput, match="is not a socket; nothing was served"):
             server.serve()
-        server._end()
         assert left.read_text() == "mine"
     with pytest.raises(InvalidInput, match="at most 100 bytes"):
         OwnerServer(ledger, tmp_path / ("x" * 100), reader=stored_release)
     server = OwnerServer(ledger, "/nowhere/s", reader=stored_release)
     with pytest.raises(LedgerError, match="cannot be used: No such file"):
         server.serve()
-    server._end()
 
 
 def test_an_owner_that_is_stopped_closes_what_was_open(ledger: Ledger) -> None:

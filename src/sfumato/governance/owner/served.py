@@ -11,7 +11,7 @@ from sfumato.core.events import PrivacyEvent
 from sfumato.core.ledger import Reservation, State
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
-from sfumato.core.statement import Statement
+from sfumato.core.statement import OWNER_PROCESS, Statement
 from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Refused, SfumatoError
@@ -22,10 +22,8 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.owner import messages as said
 from sfumato.governance.owner.permissions import Permissions
 
-__all__ = ["CUSTODY", "Holders", "ServedAccount"]
+__all__ = ["Holders", "ServedAccount"]
 
-CUSTODY = "owner process"
-"""What a release says of who kept the ledger: a process of its own, and not the one that read the data."""
 MOST_NAMES = 10_000
 MOST_SECONDS = 10 * 366 * 86_400
 
@@ -94,7 +92,7 @@ class ServedAccount:
         account = ledger.account(
             hello.account, unit=hello.unit, reader=reader, purpose=hello.purpose, recipient=hello.recipient
         )
-        self.account: DurableLedger = replace(account, custody=CUSTODY)
+        self.account: DurableLedger = replace(account, custody=OWNER_PROCESS)
         self._ledger, self._uid, self._permissions, self._reader = ledger, uid, permissions, reader
         self._holders, self._held = holders, dict[int, _Held]()
         self._answers: dict[type, Callable[..., Document]] = {

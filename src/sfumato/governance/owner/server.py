@@ -10,6 +10,7 @@ import select
 import socket
 import stat
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -88,13 +89,16 @@ class OwnerServer:
 
         At the end requests that are under way are finished, connections are closed, and what they left open counts.
         """
-        with self._locked(), self._listening() as listening:
-            ready()
-            while not self._stopping.is_set():
-                connection = self._next(listening)
-                if connection is not None:
-                    self._begin(connection)
-        self._end()
+        with self._wake_read, self._wake_write, self._locked():
+            try:
+                with self._listening() as listening:
+                    ready()
+                    while not self._stopping.is_set():
+                        connection = self._next(listening)
+                        if connection is not None:
+                            self._begin(connection)
+            finally:
+                self._end()
 
     # ---------------------------------------------------------------------------------------------------- the socket
 
@@ -272,10 +276,9 @@ class OwnerServer:
         for connection in left:
             with suppress(OSError):  # it has ended meanwhile
                 connection.shutdown(socket.SHUT_RD)
+        end = time.monotonic() + self._limits.ending
         for thread, _ in left.values():
-            thread.join(self._limits.ending)
-        for each in (self._wake_read, self._wake_write):
-            each.close()
+            thread.join(max(0.0, end - time.monotonic()))
 
 
 def _checked(place: Path) -> Path:
