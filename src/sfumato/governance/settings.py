@@ -8,7 +8,7 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any  # values of a TOML file, each checked
+from typing import TYPE_CHECKING
 
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared
@@ -221,9 +221,9 @@ def _of_an_owner(given: str | Path) -> str:
     )
 
 
-def _parsed(place: Path) -> dict[str, Any]:
+def _parsed(place: Path) -> dict[str, object]:
     try:
-        body: dict[str, Any] = tomllib.loads(place.read_text("utf-8"))
+        body: dict[str, object] = tomllib.loads(place.read_text("utf-8"))
     except OSError as wrong:
         raise LedgerError(f"the settings {place} could not be read: {wrong.strerror}. Nothing was done.") from None
     except (RecursionError, ValueError) as wrong:  # ValueError: no TOML, no UTF-8, or a number of thousands of digits
@@ -235,16 +235,19 @@ def _parsed(place: Path) -> dict[str, Any]:
 def _read(place: Path) -> dict[str, str]:
     body = _parsed(place)
     if str(body.get("url")).startswith(OWNER):
-        raise NotDeclared(_of_an_owner(body["url"]))
+        raise NotDeclared(_of_an_owner(str(body["url"])))
+    fields: dict[str, str] = {}
     for name in _FIELDS:
-        if not isinstance(body.get(name), str) or not body[name] or "\0" in body[name]:
+        said = body.get(name)
+        if not isinstance(said, str) or not said or "\0" in said:
             raise NotDeclared(
                 f'{place} does not say {name} = "…"; no ledger was opened. Settings hold url, key and anchor.'
             )
+        fields[name] = said
     if set(body) - set(_FIELDS):
         unknown = ", ".join(sorted(map(repr, set(body) - set(_FIELDS))))
         raise InvalidInput(f"{place} has unknown fields: {unknown}. No ledger was opened. Take them out.")
-    return body
+    return fields
 
 
 def _key(settings: Settings) -> Path:
