@@ -78,7 +78,8 @@ def run(*, smoke: bool) -> Path:
         for place in places:
             measured[f"{place.name}, a whole charge"] = _beside_an_insert(place, pairs, block)
             written_to = write("ledger", measured, smoke=smoke)
-            measured[f"{place.name}, a charge through an owner process"] = _through_a_socket(place, pairs, block)
+            for what, figures in _through_a_socket(place, pairs, block):
+                measured[f"{place.name}, {what} through an owner process"] = figures
             written_to = write("ledger", measured, smoke=smoke)
         for place in places:
             for size, figures in _grown(place, sizes, pairs):
@@ -138,40 +139,44 @@ def _beside_an_insert(place: Place, pairs: int, block: int) -> dict[str, object]
     }
 
 
-def _through_a_socket(place: Place, pairs: int, block: int) -> dict[str, object]:
-    """A whole charge through an owner process beside one in a process of its own, in turn; and a stored answer."""
-    load, direct, home = os.getloadavg()[0], _account(place.durable()), place.durable()
+def _through_a_socket(place: Place, pairs: int, block: int) -> Iterator[tuple[str, dict[str, object]]]:
+    """A whole charge, and a look at the balance, through an owner process beside the same in one process, in turn."""
+    direct, home = _account(place.durable()), place.durable()
     _account(home).ledger.close()
     with process(home) as owner:
         remote = owner.account()
-        jobs: dict[str, Job] = {
-            "ours": lambda: _settle(remote),
-            "the same charge, without an owner process": lambda: _settle(direct),
-            "balance through an owner process": lambda: remote.left,
-            "balance, without an owner process": lambda: direct.left,
+        pairs_of_jobs: dict[str, tuple[Job, Job]] = {
+            "a charge": (lambda: _settle(remote), lambda: _settle(direct)),
+            "a balance": (lambda: remote.left, lambda: direct.left),
         }
-        times: dict[str, list[float]] = {name: [] for name in jobs}
-        for turn in range(pairs + 1):  # the first one warms up
-            rounds = [
-                {name: _block(job, 1, durable=True)["seconds"] for name, job in jobs.items()} for _ in range(block)
-            ]
-            for name, runs in times.items() if turn else ():
-                runs.append(statistics.fmean(each[name] for each in rounds))
-    own = times.pop("ours")
-    return {
-        "pairs": pairs,
-        "charges_in_a_block": block,
-        "load_before": load,
-        "ours_seconds": statistics.median(own),
-        "peers": {
-            name: {
-                "seconds": statistics.median(runs),
-                "ratio": ratio([one / other for one, other in zip(runs, own, strict=True)]),
-                "times_as_long": ratio([one / other for one, other in zip(own, runs, strict=True)]),
-            }
-            for name, runs in times.items()
-        },
-    }
+        for what, (ours, peer) in pairs_of_jobs.items():
+            load = os.getloadavg()[0]
+
+            def job(times: int, one: Job) -> float:
+                return statistics.fmean(_block(one, 1, durable=True)["seconds"] for _ in range(times))
+
+            own, other = [], []
+            for turn in range(pairs + 1):  # the first one warms up
+                seconds = job(block, ours), job(block, peer)
+                if turn:
+                    own.append(seconds[0])
+                    other.append(seconds[1])
+            yield (
+                what,
+                {
+                    "pairs": pairs,
+                    "in_a_block": block,
+                    "load_before": load,
+                    "ours_seconds": statistics.median(own),
+                    "peers": {
+                        "the same, without an owner process": {
+                            "seconds": statistics.median(other),
+                            "ratio": ratio([one / two for one, two in zip(other, own, strict=True)]),
+                            "times_as_long": ratio([one / two for one, two in zip(own, other, strict=True)]),
+                        }
+                    },
+                },
+            )
 
 
 def _settle(account: DurableLedger | RemoteLedger) -> None:

@@ -158,8 +158,8 @@ class ServedAccount:
     # ------------------------------------------------------------------------------------------------------ charges
 
     def _amounts(self, _: said.AmountsRequest) -> said.AmountsReply:
-        account = self.account
-        return said.AmountsReply(budget=account.budget, spent=account.spent, left=account.left)
+        balance = self._ledger.balance(self.account.path)
+        return said.AmountsReply(budget=balance.cap, spent=balance.spent, left=self.account.left)
 
     def _reserve(self, asked: said.ReserveRequest) -> said.ReservedReply:
         if asked.seconds is not None and not 0 < asked.seconds <= MOST_SECONDS:
