@@ -21,7 +21,7 @@ import sfumato as sf
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import canonical, encode, parse
-from sfumato.core.events import DiscreteLaplace
+from sfumato.core.events import Composed, DiscreteLaplace
 from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.release import presenter_of
@@ -50,6 +50,7 @@ THIRD = Budget(epsilon="1/3")
 ROWS = pa.table({"patient_id": [1, 2, 3]})
 ADA, BEN = 61001, 61002
 LIMIT = sf.Limit(groups=1, rows_per_group=1)
+LAPLACE = DiscreteLaplace(l1=Fraction(1), scale=Fraction(4))
 
 
 @pytest.fixture
@@ -303,16 +304,20 @@ def test_data_are_closed_by_who_was_charged_for_them(ledger: Ledger) -> None:
             with pytest.raises(Refused, match=r"closes the datasets that an open charge.*nothing was closed"):
                 account.close(datasets, stored)
         many = Stored(since=0, names=frozenset(map(str, range(10_001))))
-        with pytest.raises(InvalidInput, match="10,000 places"):
-            account.close([VISITS], {VISITS: many})
+        for work in (lambda: account.close([VISITS], {VISITS: many}), lambda: account.shut(VISITS, many)):
+            with pytest.raises(InvalidInput, match="10,000 places"):
+                work()
+        with pytest.raises(InvalidInput, match="1,000 datasets"):
+            account.reserve(THIRD, datasets=[Dataset(name=VISITS.name, edition=str(each)) for each in range(1001)])
+        long = Composed(events=(LAPLACE,) * 1000)
+        with pytest.raises(InvalidInput, match=r"the privacy event has more than .*nothing was spent"):
+            account.reserve(THIRD, datasets=[VISITS], event=long)
         assert not account.closed(VISITS)
         assert account.close([VISITS], {VISITS: names})
         assert account.closed(VISITS)
 
 
 # ------------------------------------------------------------------------------------------------------- what is stored
-
-LAPLACE = DiscreteLaplace(l1=Fraction(1), scale=Fraction(4))
 
 
 def test_an_answer_is_stored_for_the_charge_that_it_states_and_no_other(ledger: Ledger) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from sfumato.core.documents import Document, Json, encode, parse
+from sfumato.core.documents import Document, Json, canonical, encode, parse
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.ledger import Reservation, State
 from sfumato.core.query import Dataset, check_name
@@ -25,6 +25,9 @@ from sfumato.governance.owner.permissions import Permissions
 __all__ = ["Holders", "ServedAccount"]
 
 MOST_NAMES = 10_000
+MOST_DATASETS = 1_000
+MOST_OF_AN_EVENT = 64 * 2**10
+"""Signs of a privacy event: a filter works its loss out while all other writers wait."""
 MOST_SECONDS = 10 * 366 * 86_400
 
 
@@ -124,6 +127,7 @@ class ServedAccount:
         if answer is None:
             return said.ErrorReply.of(InvalidInput(f"{request.KIND!r} is not asked here; nothing was done."))
         try:
+            _check_size(request)
             return answer(request)
         except SfumatoError as wrong:
             return said.ErrorReply.of(wrong)
@@ -311,8 +315,6 @@ class ServedAccount:
                 "a connection closes the datasets that an open charge of its own was made for, and no others; nothing "
                 "was closed."
             )
-        if sum(len(names) for _, names in asked.stored) > MOST_NAMES:
-            raise InvalidInput(f"rows lie in more than {MOST_NAMES:,} places; nothing was closed.")
         stored = {dataset: Stored(since=0, names=frozenset(names)) for dataset, names in asked.stored}
         return said.TruthReply(truth=self.account.close(asked.datasets, stored))
 
@@ -322,6 +324,23 @@ class ServedAccount:
     def _shut(self, asked: said.ShutRequest) -> said.TruthReply:
         stored = Stored(since=0, names=frozenset(asked.names))
         return said.TruthReply(truth=self.account.shut(asked.dataset, stored))
+
+
+def _check_size(request: Document) -> None:
+    """Refuse a request whose work would hold up others."""
+    stored = getattr(request, "stored", ())
+    names = sum(len(each) for _, each in stored) + len(getattr(request, "names", ()))
+    if max(len(stored), len(getattr(request, "datasets", ()))) > MOST_DATASETS or names > MOST_NAMES:
+        raise InvalidInput(
+            f"a request names more than {MOST_DATASETS:,} datasets, or more than {MOST_NAMES:,} places where rows lie; "
+            "nothing was done."
+        )
+    event = getattr(request, "event", None)
+    if event is not None and len(canonical(encode(event))) > MOST_OF_AN_EVENT:
+        raise InvalidInput(
+            f"the privacy event has more than {MOST_OF_AN_EVENT:,} signs; nothing was read and nothing was spent. "
+            "State it with fewer parts or digits."
+        )
 
 
 def _reserved(reservation: Reservation) -> said.ReservedReply:
