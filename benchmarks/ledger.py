@@ -3,8 +3,10 @@
 A whole charge is two durable transactions (reserve; store the answer and commit) and one durable anchor in between:
 three waits for the disk where a bare INSERT has one. The row of the INSERT is as long as the entry that holds the
 answer. The same charge without any waiting is measured beside it: SQLite with synchronous=OFF, PostgreSQL with
-fsync=off, and an anchor that is not waited for. Ratios are peer / ours, as everywhere; ``times_as_long`` says how many
-times longer a charge takes. Under other load the CPU seconds say more than the seconds; the load is written down.
+fsync=off, and an anchor that is not waited for. A charge through the socket of an owner process is measured beside the
+same charge in one process; both sign their certificate, and the owner verifies it. Ratios are peer / ours, as
+everywhere; ``times_as_long`` says how many times longer a charge takes. Under other load the CPU seconds say more than
+the seconds; the load is written down.
 """
 
 import json
@@ -35,8 +37,11 @@ from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Committed, Reserved
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import account_line, dataset_line, population_line
+from sfumato.governance.owner.client import RemoteLedger
 from sfumato.governance.terms import levels_of, written
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
+from tests.governance.owners import COST as SIGNED
+from tests.governance.owners import answer, process
 
 CAP = Budget(epsilon=10**6)
 COST = Budget(epsilon="1/10")
@@ -72,6 +77,9 @@ def run(*, smoke: bool) -> Path:
             measured["PostgreSQL"] = {"pairs": pairs, "peers": {}, "absent": str(absent)}
         for place in places:
             measured[f"{place.name}, a whole charge"] = _beside_an_insert(place, pairs, block)
+            written_to = write("ledger", measured, smoke=smoke)
+            for what, figures in _through_a_socket(place, pairs, block):
+                measured[f"{place.name}, {what} through an owner process"] = figures
             written_to = write("ledger", measured, smoke=smoke)
         for place in places:
             for size, figures in _grown(place, sizes, pairs):
@@ -129,6 +137,52 @@ def _beside_an_insert(place: Place, pairs: int, block: int) -> dict[str, object]
             for name, runs in times.items()
         },
     }
+
+
+def _through_a_socket(place: Place, pairs: int, block: int) -> Iterator[tuple[str, dict[str, object]]]:
+    """A whole charge, and a look at the balance, through an owner process beside the same in one process, in turn."""
+    direct, home = _account(place.durable()), place.durable()
+    _account(home).ledger.close()
+    with process(home) as owner:
+        remote = owner.account()
+        pairs_of_jobs: dict[str, tuple[Job, Job]] = {
+            "a charge": (lambda: _settle(remote), lambda: _settle(direct)),
+            "a balance": (lambda: remote.left, lambda: direct.left),
+        }
+        for what, (ours, peer) in pairs_of_jobs.items():
+            load = os.getloadavg()[0]
+
+            def job(times: int, one: Job) -> float:
+                return statistics.fmean(_block(one, 1, durable=True)["seconds"] for _ in range(times))
+
+            own, other = [], []
+            for turn in range(pairs + 1):  # the first one warms up
+                seconds = job(block, ours), job(block, peer)
+                if turn:
+                    own.append(seconds[0])
+                    other.append(seconds[1])
+            yield (
+                what,
+                {
+                    "pairs": pairs,
+                    "in_a_block": block,
+                    "load_before": load,
+                    "ours_seconds": statistics.median(own),
+                    "peers": {
+                        "the same, without an owner process": {
+                            "seconds": statistics.median(other),
+                            "ratio": ratio([one / two for one, two in zip(other, own, strict=True)]),
+                            "times_as_long": ratio([one / two for one, two in zip(own, other, strict=True)]),
+                        }
+                    },
+                },
+            )
+
+
+def _settle(account: DurableLedger | RemoteLedger) -> None:
+    """Reserve, sign a certificate that states the charge, store it and commit."""
+    reservation = account.reserve(SIGNED, datasets=[VISITS])
+    account.commit(reservation, f"question {reservation.number}", answer(reservation))
 
 
 def _account(home: Home) -> DurableLedger:

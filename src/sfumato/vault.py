@@ -5,7 +5,6 @@ deliver (:mod:`sfumato.gate.release`). No row is read and no noise is drawn befo
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -42,6 +41,7 @@ from sfumato.tables.store import TableStore
 if TYPE_CHECKING:
     from sfumato.governance.durable import DurableLedger
     from sfumato.governance.ledger import Ledger
+    from sfumato.governance.owner.client import RemoteLedger
 
 __all__ = ["Vault"]
 
@@ -71,9 +71,10 @@ class Vault:
     number of units, is what δ is judged by. With the ledger in memory the budget is forgotten when the process ends.
 
     With ``ledger=…, account="institution/department/project"`` the budget is that account's, and every dataset must be
-    declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), or its
-    address with the ``key`` and ``anchor`` to open it. ``key`` signs the certificates; where the ledger's keys have
-    roles, it is one that the root certified for releases.
+    declared in the ledger; ``ledger`` is an open one, its settings file (``sfumato ledger init``), its
+    address with the ``key`` and ``anchor`` to open it, or ``unix:/path/to/socket``, an owner process that keeps it
+    (``sfumato ledger serve``). ``key`` signs the certificates: where the ledger's keys have roles, it is one that the
+    root certified for releases; behind an owner process it is the vault's own.
     ``purpose`` and ``recipient`` say what releases are for and who gets them: data with terms are used within them.
     ``reads=("2026-01-01", "2026-01-31")`` are the first and the last day of the data that is read, by questions,
     streams and training runs alike: an account with windows of time is charged for the windows of these days.
@@ -105,7 +106,7 @@ class Vault:
             raise NotDeclared("a vault needs its unit: who is protected. Say unit=sf.user('patient_id', relation=…).")
         if not isinstance(unit, Unit):
             raise InvalidInput("unit must be one such as sf.user('patient_id', relation='add/remove').")
-        durable: DurableLedger | None = None
+        durable: DurableLedger | RemoteLedger | None = None
         if ledger is not None:
             durable = charged_to(
                 ledger,
@@ -123,7 +124,7 @@ class Vault:
                     "budget and name are those of the ledger's account; nothing was done. Leave them out."
                 )
             budget, name = durable.budget, durable.path
-            key = durable.ledger.release_key if key is None else key
+            key = durable.key if key is None else key
         elif any(said is not None for said in (account, anchor, purpose, recipient, reads)):
             raise NotDeclared(
                 "an account, an anchor, a purpose, a recipient and days belong to a ledger. Nothing was done. "
@@ -132,8 +133,7 @@ class Vault:
         budget, name = _checked(budget, name, population)
         signing = key if isinstance(key, SigningKey) else SigningKey.new() if key is None else SigningKey.load(key)
         if durable is not None:
-            durable.ledger.check_release_key(signing.public_text)
-            durable = replace(durable, signer=signing.public_text)
+            durable = durable.signed_by(signing.public_text)
         self._name = name
         self._ledger: AccountLedger = durable or MemoryLedger(account=name, budget=budget, unit=unit)
         self._notary = Notary(unit=unit, ledger=self._ledger, key=signing, presenter=Reports())

@@ -55,3 +55,20 @@ def test_asking_for_the_kinds_imports_nothing_heavy() -> None:
     code += f"print([name for name in {heavy!r} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_threads_that_ask_first_at_once_all_get_all_kinds() -> None:
+    """An owner process reads certificates in many threads: none of them may meet half a registry."""
+    script = (
+        "import threading\n"
+        "import sfumato\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from sfumato.core.data_kind import kinds\n"
+        "together = threading.Barrier(20)\n"
+        "def asked(_):\n"
+        "    together.wait()\n"
+        "    return len(kinds())\n"
+        "with ThreadPoolExecutor(20) as pool:\n"
+        "    assert len(set(pool.map(asked, range(20)))) == 1\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -16,7 +16,7 @@ ROWS = pa.table({"patient_id": ["a", "a", "b", "c"], "region": ["north", "south"
 
 def asked(home: Home, *, region: str = "north", **how: Any) -> Release:
     """The answer to the question, from the ledger at a place."""
-    vault = sf.Vault(unit=PATIENT, ledger=home.open(), account=ACCOUNT)
+    vault = sf.Vault(unit=PATIENT, ledger=home.socket or home.open(), account=ACCOUNT, key=home.key)
     limit = sf.Limit(groups=2, rows_per_group=1)
     visits = vault.table(ROWS, name=VISITS.name, version=VISITS.edition, limit=limit)
     return visits.where(sf.col("region") == region).count().release(epsilon="1/10", **how)

@@ -29,6 +29,8 @@ class Home:
 
     url: str
     folder: str
+    socket: str = ""
+    """The address of the owner process through which vaults charge it, if there is one."""
 
     @property
     def anchor(self) -> Path:

@@ -1,4 +1,4 @@
-"""What every ledger that the gate charges must do: the same cases in memory, on SQLite and on PostgreSQL."""
+"""What every ledger that the gate charges must do: in memory, on SQLite, on PostgreSQL and through an owner process."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -21,21 +21,32 @@ from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, Refused
 from sfumato.governance.memory import MemoryLedger
 from sfumato.reports.stored import stored_release
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, dropped, furnished, postgres_home, sqlite_home
+from tests.governance.owners import process, served
 
 CAP, THIRD = Budget(epsilon=1), Budget(epsilon="1/3")
 ROWS = pa.table({"patient_id": [1, 2, 3]})
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+LONG = ("postgresql", "socket on postgresql", "socket of a process")
+
+
+@pytest.fixture(params=["memory", "sqlite", "socket", *(pytest.param(name, marks=pytest.mark.long) for name in LONG)])
 def account(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AccountLedger]:
     """An account with ε = 1, in every kind of ledger in turn."""
     if request.param == "memory":
         yield MemoryLedger(account=ACCOUNT, budget=CAP, unit=PATIENT)
         return
-    server = None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    server = request.getfixturevalue("postgres_url") if "postgresql" in request.param else None
     home = sqlite_home(tmp_path) if server is None else postgres_home(tmp_path, server)
     ledger = furnished(home, project=CAP)
-    yield ledger.account(ACCOUNT, unit=PATIENT, reader=stored_release)
+    if "process" in request.param:
+        with process(home) as owner:
+            yield owner.account()
+    elif "socket" in request.param:
+        with served(ledger) as owner:
+            yield owner.account()
+    else:
+        yield ledger.account(ACCOUNT, unit=PATIENT, reader=stored_release)
     ledger.close()
     if server is not None:
         dropped(home, server)

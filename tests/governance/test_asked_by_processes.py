@@ -1,9 +1,10 @@
-"""One question that several processes ask at once on one ledger is charged once."""
+"""One question that several processes ask at once on one ledger is charged once; also through an owner process."""
 
 import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,26 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.store import Store
 from tests.governance.asker import ask, asked
 from tests.governance.homes import ACCOUNT, Home, furnished, sqlite_home
+from tests.governance.owners import served
 
 LOCKS = """
 SELECT count(*) FROM pg_locks
 WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 TENTH, TWO_TENTHS = Budget(epsilon="1/10"), Budget(epsilon="2/10")
+
+
+@contextmanager
+def reached(ledger: Ledger, home: Home, through: str) -> Iterator[Home]:
+    """The same ledger, opened by each process itself or kept by an owner process."""
+    if through == "itself":
+        yield home
+        return
+    with served(ledger) as owner:
+        yield replace(home, socket=owner.address)
+
+
+WAYS = pytest.mark.parametrize("through", ["itself", "owner"])
 
 
 def spent(ledger: Ledger) -> Budget:
@@ -45,9 +60,10 @@ def another(home: Home, end: str = "reads") -> Iterator[tuple[Any, Any]]:
         told.close()
 
 
-def test_two_processes_with_one_question_pay_once_and_get_one_answer(home: Home) -> None:
+@WAYS
+def test_two_processes_with_one_question_pay_once_and_get_one_answer(home: Home, through: str) -> None:
     ledger = furnished(home, project=Budget(epsilon=1))
-    with another(home) as (go_on, told):
+    with reached(ledger, home, through) as home, another(home) as (go_on, told):
         go_on.set()
         release = asked(home)
         assert told.get(timeout=10) == (False, release.certificate.text)
@@ -56,20 +72,22 @@ def test_two_processes_with_one_question_pay_once_and_get_one_answer(home: Home)
     assert ledger.verify() == ()
 
 
+@WAYS
 @pytest.mark.long
-def test_a_process_that_was_killed_while_it_read_has_spent_and_holds_up_nobody(home: Home) -> None:
+def test_a_process_that_was_killed_while_it_read_has_spent_and_holds_up_nobody(home: Home, through: str) -> None:
     ledger = furnished(home, project=Budget(epsilon=1))
-    with another(home, "killed") as (go_on, _):
+    with reached(ledger, home, through) as home, another(home, "killed") as (go_on, _):
         go_on.set()
         release = asked(home)
     assert (release.repeated, release.charged) == (False, TENTH)
     assert spent(ledger) == TWO_TENTHS
 
 
+@WAYS
 @pytest.mark.long
-def test_where_the_first_process_fails_the_other_is_refused_and_pays_nothing(home: Home) -> None:
+def test_where_the_first_process_fails_the_other_is_refused_and_pays_nothing(home: Home, through: str) -> None:
     ledger = furnished(home, project=Budget(epsilon=1))
-    with another(home, "fails") as (go_on, told):
+    with reached(ledger, home, through) as home, another(home, "fails") as (go_on, told):
         go_on.set()
         with pytest.raises(Refused, match="closed"):
             asked(home)
@@ -77,10 +95,11 @@ def test_where_the_first_process_fails_the_other_is_refused_and_pays_nothing(hom
     assert spent(ledger) == TENTH
 
 
+@WAYS
 @pytest.mark.long
-def test_other_questions_and_fresh_draws_wait_for_no_other_process(home: Home) -> None:
+def test_other_questions_and_fresh_draws_wait_for_no_other_process(home: Home, through: str) -> None:
     ledger = furnished(home, project=Budget(epsilon=1))
-    with another(home) as (go_on, told):
+    with reached(ledger, home, through) as home, another(home) as (go_on, told):
         assert not asked(home, region="south").repeated
         assert not asked(home, fresh=True).repeated
         assert spent(ledger) == Budget(epsilon="3/10")

@@ -144,3 +144,24 @@ def test_a_ledger_on_a_server(tmp_path, postgres_url):
         ledger.close()
     finally:
         dropped(home, postgres_url)
+
+
+def test_an_owner_process_is_named_by_itself_by_the_environment_or_by_settings(tmp_path, monkeypatch):
+    address = "unix:/run/sfumato/ledger.sock"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(settings.VARIABLE, raising=False)
+    assert settings.owner_of(None) is None  # there is nothing at all
+    assert settings.owner_of("postgresql://db/ledger") is None
+    assert settings.owner_of(address) == settings.owner_of(Path(address)) == address
+    monkeypatch.setenv(settings.VARIABLE, address)
+    assert settings.owner_of() == address
+    (tmp_path / "other.toml").write_text(f'url = "{address}"\n')
+    assert settings.owner_of("other.toml") == address
+    made(tmp_path / "own")
+    assert settings.owner_of(tmp_path / "own") is None
+    for given in (None, address, "other.toml"):
+        with pytest.raises(NotDeclared, match=r"is an owner process, which is for charging.*needs the ledger itself"):
+            opened(given)
+    (tmp_path / "other.toml").write_text(f'url = "{address}"\nkey = "k"\n')
+    with pytest.raises(InvalidInput, match="keeps key and anchor itself"):
+        settings.owner_of("other.toml")

@@ -23,6 +23,7 @@ from sfumato.cli import (
     query,
     receipt,
     schema,
+    serve,
     stream,
     suggest_limit,
     units,
@@ -89,6 +90,7 @@ app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
 app.add_typer(stream.stream, name="stream")
 app.add_typer(schema.schema, name="schema")
+ledger.ledger.command("serve")(serve.serve)
 app.add_typer(ledger.ledger, name="ledger")
 app.add_typer(account.account, name="account")
 app.add_typer(budget.budget, name="budget")

@@ -175,7 +175,7 @@ class ChargeOptions:
         typer.Option(metavar="FILE", help="The key to sign with, from sfumato key new; a new one if not given."),
     ] = None
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The ledger's settings file; with --account, to be charged.")
+        Path | None, typer.Option(metavar="FILE", help="The ledger's settings file, or unix:SOCKET; with --account.")
     ] = None
     account: Annotated[
         str | None, typer.Option(metavar="PATH", help="The account to charge: institution/department/project.")
@@ -212,7 +212,7 @@ class ChargeOptions:
         home folder.
         A release that it does not know of is charged to nobody, and neither caps nor vetoes hold for it.
         """
-        from sfumato.governance.settings import NAME, VARIABLE, file_of
+        from sfumato.governance.settings import NAME, VARIABLE, file_of, owner_of
 
         if self.no_ledger and self.account is not None:
             raise InvalidInput(
@@ -221,9 +221,9 @@ class ChargeOptions:
         if self.no_ledger or self.account is not None:
             return
         folders = (*_around(Path()), *(() if (place := _place_of(str(data))) is None else _around(place)))
-        found = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
+        found: Path | str | None = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
         if found is None and os.environ.get(VARIABLE):
-            found = file_of(None)
+            found = owner_of(None) or file_of(None)
         if found is not None:
             raise NotDeclared(
                 f"there is a ledger, {found}, and no account to charge: its budgets and vetoes would be passed over. "
@@ -280,7 +280,7 @@ def vault_for(
     population: int | None,
     spend: SpendOptions,
     charge: ChargeOptions,
-    book: "Ledger | None",
+    book: "Ledger | str | None",
     reads: tuple[str, str] | None = None,
 ) -> "Vault":
     """A vault for one question: for it alone, under the ``name`` of its command, or for an account of the ledger.

@@ -16,7 +16,7 @@ from sfumato.cli.asked import (
 from sfumato.cli.data import Within, source_of
 from sfumato.cli.graph_options import Asked, Edges, GraphOptions, QuestionOptions
 from sfumato.cli.groups import grouped
-from sfumato.cli.ledger import opened
+from sfumato.cli.ledger import charged
 from sfumato.cli.output import AsJson, say, say_json
 from sfumato.errors import InvalidInput, NotDeclared
 
@@ -100,7 +100,7 @@ def graph(
         raise InvalidInput(f"only --unit node has a degree cap to choose. {facts.NOTHING} Leave --choose-cap out.")
     listed = facts.nodes_of(about.nodes, protected, about.names)
     with ExitStack() as held:
-        book = None if charge.account is None else held.enter_context(opened(charge.ledger))
+        book = None if charge.account is None else held.enter_context(charged(charge.ledger))
         vault = vault_for(
             protected, name="sfumato graph", population=about.population, spend=spend, charge=charge, book=book
         )

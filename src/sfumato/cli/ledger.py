@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.settings import Settings
 
-__all__ = ["Method", "Order", "Where", "ledger", "opened"]
+__all__ = ["Method", "Order", "Where", "charged", "ledger", "opened"]
 
 ledger = typer.Typer(
     help="Make, verify, publish and export the ledger; declare populations, datasets and their terms. Reads no "
@@ -54,6 +54,19 @@ def opened(where: Path | None) -> "Iterator[Ledger]":
         yield book
     finally:
         book.close()
+
+
+@contextmanager
+def charged(where: Path | None) -> "Iterator[Ledger | str]":
+    """The ledger that a vault charges: an open one, or the address of the owner process that keeps it."""
+    from sfumato.governance import settings
+
+    owner = settings.owner_of(where)
+    if owner is not None:
+        yield owner
+        return
+    with opened(where) as book:
+        yield book
 
 
 @ledger.command()

@@ -17,7 +17,7 @@ from sfumato.cli.asked import (
 )
 from sfumato.cli.data import Data, Within, source_of
 from sfumato.cli.groups import grouped
-from sfumato.cli.ledger import opened
+from sfumato.cli.ledger import charged
 from sfumato.cli.output import AsJson
 from sfumato.cli.protected import unit_of
 from sfumato.errors import InvalidInput, NotDeclared, Refused
@@ -88,7 +88,7 @@ def query(
     charge.check_ledger(data)
     protected, limit = protected_by(facts, unit, unit_relation), _limit(groups, rows)
     with ExitStack() as held:
-        book = None if charge.account is None else held.enter_context(opened(charge.ledger))
+        book = None if charge.account is None else held.enter_context(charged(charge.ledger))
         vault = vault_for(
             protected, name="sfumato query", population=facts.population, spend=spend, charge=charge, book=book
         )

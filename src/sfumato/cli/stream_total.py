@@ -22,7 +22,7 @@ from sfumato.cli.asked import (
     vault_for,
 )
 from sfumato.cli.groups import grouped
-from sfumato.cli.ledger import opened
+from sfumato.cli.ledger import charged
 from sfumato.cli.output import AsJson, say, say_json
 from sfumato.errors import InvalidInput, NotDeclared
 
@@ -161,7 +161,7 @@ def total(
     with ExitStack() as held:
         source = held.enter_context(GrowingFile(data, columns, complete=True))
         source.check_columns()
-        book = None if charge.account is None else held.enter_context(opened(charge.ledger))
+        book = None if charge.account is None else held.enter_context(charged(charge.ledger))
         relation = events.unit_relation
         vault = vault_for(
             event(relation=relation) if person is None else user(person, relation=relation),

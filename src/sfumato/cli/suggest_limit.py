@@ -9,7 +9,7 @@ import typer
 from sfumato.cli.asked import RELATION, DatedChargeOptions, FileOptions, SpendOptions, deliver, vault_for
 from sfumato.cli.data import Data, Within, source_of
 from sfumato.cli.groups import grouped
-from sfumato.cli.ledger import opened
+from sfumato.cli.ledger import charged
 from sfumato.cli.output import AsJson
 from sfumato.cli.query import protected_by
 from sfumato.errors import Unsupported
@@ -68,7 +68,7 @@ def suggest_limit(
     charge.check_ledger(data)
     protected = protected_by(facts, unit, unit_relation)
     with ExitStack() as held:
-        book = None if charge.account is None else held.enter_context(opened(charge.ledger))
+        book = None if charge.account is None else held.enter_context(charged(charge.ledger))
         vault = vault_for(
             protected, name="sfumato suggest-limit", population=facts.population, spend=spend, charge=charge, book=book
         )

@@ -6,6 +6,7 @@ works on all of them (reading certificates, explaining, drawing, a vault) asks t
 
 import importlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
 
@@ -76,7 +77,10 @@ def announce(module: str) -> None:
 def kinds() -> tuple[DataKind, ...]:
     """All kinds, by name: the order does not depend on who registered first."""
     while _announced:
-        importlib.import_module(_announced.pop(0))
+        for module in tuple(_announced):
+            importlib.import_module(module)  # threads that come at once all wait here until it is whole
+            with suppress(ValueError):
+                _announced.remove(module)
     return tuple(kind for _, kind in sorted(_known.items()))
 
 

@@ -13,7 +13,10 @@ from sfumato.core.query import Dataset, Law, Mechanism, Query
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Unit
 
-__all__ = ["Account", "Statement"]
+__all__ = ["OWNER_PROCESS", "Account", "Statement"]
+
+OWNER_PROCESS = "owner process"
+"""The custody of a ledger that another process kept than the one that read the data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,8 @@ class Account:
     order: Fraction | None = None
     filter_cap: Fraction | None = None
     filter_spent: Fraction | None = None
+    custody: str | None = field(default=None, metadata={LEFT_OUT: True})
+    """Who kept the ledger, where that was not the process that read the data: :data:`OWNER_PROCESS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from sfumato.errors import InvalidInput, NotDeclared
 if TYPE_CHECKING:
     from sfumato.governance.durable import DurableLedger
     from sfumato.governance.ledger import Ledger
+    from sfumato.governance.owner.client import RemoteLedger
 
 __all__ = ["charged_to"]
 
@@ -27,13 +28,37 @@ def charged_to(
     purpose: str | None,
     recipient: str | None,
     reads: tuple[str, str] | None = None,
-) -> "DurableLedger":
-    """The account of an open ledger, or of one that is opened here; ``reader`` reads the releases it stored."""
+) -> "DurableLedger | RemoteLedger":
+    """The account of an open ledger, of one that is opened here, or of one that an owner process keeps.
+
+    ``reader`` reads the releases it stored.
+    """
     from sfumato.governance import settings
-    from sfumato.governance.ledger import Ledger
 
     if account is None:
         raise NotDeclared("a ledger has many accounts; nothing was done. Say account='institution/department/project'.")
+    named = isinstance(ledger, str | Path) and (anchor is None or str(ledger).startswith(settings.OWNER))
+    owner = settings.owner_of(ledger) if named else None  # type: ignore[arg-type]  # an open ledger is not named
+    if owner is not None:
+        from sfumato.governance.owner.client import NO_KEY, RemoteLedger
+
+        if anchor is not None:
+            raise InvalidInput("an owner process keeps the anchor itself; nothing was done. Leave anchor out.")
+        if key is None:
+            raise NotDeclared(NO_KEY)
+        signing = key if isinstance(key, SigningKey) else SigningKey.load(key)
+        return RemoteLedger(
+            owner,
+            account,
+            unit=unit,
+            reader=reader,
+            purpose=purpose,
+            recipient=recipient,
+            reads=reads,
+            signer=signing.public_text,
+        )
+    from sfumato.governance.ledger import Ledger
+
     if not isinstance(ledger, Ledger):
         by_settings = "://" not in str(ledger) and settings.file_of(ledger).is_file()
         if anchor is None and (key is None or by_settings):

@@ -18,10 +18,12 @@ from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
 from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
+from sfumato.core.signature import SigningKey
 from sfumato.core.statement import Account
 from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.governance.balances import Balance
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines, window_balances
 from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.key_documents import Role
@@ -59,10 +61,22 @@ class DurableLedger:
     """The first and the last day of the data, of charges that do not say it themselves."""
     signer: str | None = None
     """The public key that signs certificates: where keys have roles, held to its own before anything is charged."""
+    custody: str | None = None
+    """Who keeps the ledger, as releases state it: None where the process that reads the data does."""
 
     def __post_init__(self) -> None:
         if self.reads is not None:
             check_days(self.reads)
+
+    @property
+    def key(self) -> SigningKey:
+        """The key that signs certificates where a vault is given no other: the ledger's own, or that of the role."""
+        return self.ledger.release_key
+
+    def signed_by(self, public: str) -> "DurableLedger":
+        """This account for a vault whose certificates are signed with that key, if it may sign them."""
+        self.ledger.check_release_key(public)
+        return replace(self, signer=public)
 
     @property
     def budget(self) -> Budget:
@@ -114,11 +128,15 @@ class DurableLedger:
 
         It costs nothing, and still goes to somebody for some purpose: terms and vetoes hold for it too.
         """
+        return self._read(self.stored_text(key, datasets))
+
+    def stored_text(self, key: str, datasets: Sequence[Dataset] = ()) -> str | None:
+        """The same by the text of its certificate."""
         text = self.answer(key)
         if text is not None:
             with self.ledger.record.reading() as transaction:
                 self._permitted(transaction, datasets, self.ledger.record.time(transaction), Budget.none())
-        return self._read(text)
+        return text
 
     @contextmanager
     def asking(self, question: str) -> Iterator[None]:
@@ -172,7 +190,7 @@ class DurableLedger:
             lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
-                account=account_in(transaction, self.path).account(self.path, self.ledger.identifier),
+                account=self._stated(account_in(transaction, self.path)),
                 unit=self.unit,
                 datasets=asked,
                 lines=lines,
@@ -196,7 +214,7 @@ class DurableLedger:
                 admit(transaction, entry)
                 balance = account_in(transaction, self.path)
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
-                account = charged.account(self.path, self.ledger.identifier)
+                account = self._stated(charged)
                 number = writing.append(replace(entry, account=account)).head.number
         return Reservation(number=number, cost=cost, account=account, reads=reads)
 
@@ -278,7 +296,7 @@ class DurableLedger:
     def commit(self, reservation: Reservation, key: str, release: Release) -> None:
         """Store the answer and settle its charge in one step, before it is delivered."""
         said = release.statement
-        if said.spend != reservation.cost or said.account != reservation.account:
+        if (said.spend, said.account, said.reads) != (reservation.cost, reservation.account, reservation.reads):
             raise Refused(
                 f"the release does not state the charge {reservation.number} that was made for it; nothing was stored, "
                 "nothing may be delivered, and the charge counts."
@@ -337,6 +355,10 @@ class DurableLedger:
         if self.signer is not None and self.ledger.record.opening is not None:
             keys = transaction.decision_state().keys or self.ledger.record.opening
             keys.check(Role.RELEASE, self.signer, transaction.end().number + 1, at)
+
+    def _stated(self, balance: Balance) -> Account:
+        """How the account stands, as releases state it."""
+        return replace(balance.account(self.path, self.ledger.identifier), custody=self.custody)
 
     def _permitted(
         self, transaction: Transaction, datasets: Sequence[Dataset], at: str, cost: Budget

@@ -8,7 +8,7 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any  # values of a TOML file, each checked
+from typing import TYPE_CHECKING
 
 from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from sfumato.governance.anchor import SignedHead
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["NAME", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "reading"]
+__all__ = ["NAME", "OWNER", "VARIABLE", "Settings", "file_of", "found", "made", "opened", "owner_of", "reading"]
 
 NAME = "ledger.toml"
 VARIABLE = "SFUMATO_LEDGER"
+OWNER = "unix:"
 _FIELDS = ("url", "key", "anchor")
 _ROLES = ("root", "release", "administer")
 """Keys of a ledger whose keys have roles; ``root`` is public."""
@@ -110,6 +111,8 @@ def file_of(given: str | Path | None = None) -> Path:
     """
     if given is None:
         given = os.environ.get(VARIABLE) or NAME
+    if str(given).startswith(OWNER):
+        raise NotDeclared(_of_an_owner(given))
     if "://" in str(given):
         raise NotDeclared(
             "an address alone does not say which key and which anchor a ledger has; nothing was done. Give the "
@@ -130,6 +133,30 @@ def found(given: str | Path | None = None) -> Settings:
             f"was spent. Make a ledger: sfumato ledger init; or say which one: --ledger FILE, or {VARIABLE}=FILE"
         )
     return Settings.load(place)
+
+
+def owner_of(given: str | Path | None = None) -> str | None:
+    """The address of the owner process that is meant, ``unix:/path/to/socket``; None where it is a ledger itself.
+
+    It is given, stands in the environment, or is the ``url`` of a settings file that names nothing else.
+
+    >>> owner_of("unix:/run/sfumato/ledger.sock")
+    'unix:/run/sfumato/ledger.sock'
+    """
+    meant = os.environ.get(VARIABLE) or NAME if given is None else given
+    if str(meant).startswith(OWNER):
+        return str(meant)
+    if "://" in str(meant):
+        return None
+    place = file_of(meant)
+    if not place.is_file():
+        return None
+    url = _parsed(place).get("url")
+    if not isinstance(url, str) or not url.startswith(OWNER):
+        return None
+    if set(_parsed(place)) != {"url"}:
+        raise InvalidInput(f"{place} names an owner process, which keeps key and anchor itself. Nothing was done.")
+    return url
 
 
 def opened(given: str | Path | None = None) -> "Ledger":
@@ -259,26 +286,47 @@ def made(
     return settings
 
 
-def _read(place: Path) -> dict[str, str]:
+def _of_an_owner(given: str | Path) -> str:
+    return (
+        f"{given} is an owner process, which is for charging: vaults, sfumato query, graph, stream and suggest-limit. "
+        "Nothing was done. This needs the ledger itself, by its settings file, as the user who keeps it."
+    )
+
+
+def _parsed(place: Path) -> dict[str, object]:
     try:
-        body: dict[str, Any] = tomllib.loads(place.read_text("utf-8"))
+        body: dict[str, object] = tomllib.loads(place.read_text("utf-8"))
     except OSError as wrong:
         raise LedgerError(f"the settings {place} could not be read: {wrong.strerror}. Nothing was done.") from None
     except (RecursionError, ValueError) as wrong:  # ValueError: no TOML, no UTF-8, or a number of thousands of digits
         where = f": {wrong}" if isinstance(wrong, tomllib.TOMLDecodeError) else ""
         raise InvalidInput(f"{place} is not TOML in UTF-8{where}. No ledger was opened.") from None
+    return body
+
+
+def _read(place: Path) -> dict[str, str]:
+    body = _parsed(place)
+    if str(body.get("url")).startswith(OWNER):
+        raise NotDeclared(_of_an_owner(str(body["url"])))
+    fields: dict[str, str] = {}
     for name in _FIELDS:
-        if not isinstance(body.get(name), str) or not body[name] or "\0" in body[name]:
+        said = body.get(name)
+        if not isinstance(said, str) or not said or "\0" in said:
             raise NotDeclared(
                 f'{place} does not say {name} = "…"; no ledger was opened. Settings hold url, key and anchor.'
             )
+        fields[name] = said
     for name in _ROLES:
-        if name in body and (not isinstance(body[name], str) or not body[name] or "\0" in body[name]):
+        said = body.get(name)
+        if said is None:
+            continue
+        if not isinstance(said, str) or not said or "\0" in said:
             raise InvalidInput(f'{place} does not say {name} = "…" as a file; no ledger was opened.')
+        fields[name] = said
     if set(body) - {*_FIELDS, *_ROLES}:
         unknown = ", ".join(sorted(map(repr, set(body) - {*_FIELDS, *_ROLES})))
         raise InvalidInput(f"{place} has unknown fields: {unknown}. No ledger was opened. Take them out.")
-    return body
+    return fields
 
 
 def _key(settings: Settings) -> Path:

@@ -22,7 +22,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.signature import read_public_key, signature_holds
-from sfumato.core.statement import Statement
+from sfumato.core.statement import OWNER_PROCESS, Statement
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.mechanisms import (
@@ -318,6 +318,8 @@ def _account(said: Statement) -> Iterator[Finding]:
         yield Finding(field="statement.account.budget", problem="is less than what was spent")
     if account.releases < 1:
         yield Finding(field="statement.account.releases", problem="must count this release")
+    if account.custody not in (None, OWNER_PROCESS):
+        yield Finding(field="statement.account.custody", problem=f"must be {OWNER_PROCESS!r}, or not be there")
     if not _hexadecimal(said.identifier, 32):
         yield Finding(field="statement.identifier", problem="must be 32 hexadecimal digits")
     try:

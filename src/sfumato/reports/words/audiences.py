@@ -160,6 +160,8 @@ class _Told:
         """What is special about the account or this delivery."""
         if self.facts.account.ledger.startswith("none"):
             yield self.say("account.memory")
+        if self.facts.account.custody is not None:
+            yield self.say("account.owner")
         if self.facts.repeated:
             yield self.say("account.repeated")
 
@@ -245,6 +247,8 @@ def _manager(told: _Told) -> Explanation:
     budget += told.filter
     if facts.account.ledger.startswith("none"):
         budget.append(told.say("account.memory"))
+    if facts.account.custody is not None:
+        budget.append(told.say("account.owner"))
     # Only pure noise has one price for all: with a δ, half the margin can take up to four times the ε.
     priced = facts.margins is not None and facts.margins.each > 0 and not told.derived and told.own.endswith("pure")
     risk = [
