@@ -15,10 +15,10 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from sfumato.errors import InvalidInput, Unsupported
+from sfumato.errors import InvalidInput, SfumatoError, Unsupported
 
 __all__ = [
     "LEFT_OUT",
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 MOST_DIGITS = 80
+MOST_MADE = 4_096  # small documents inside others that a reader keeps
 MOST_BITS = 13_000  # of each part of a rational: its text is read up to 4,000 signs
 
 _PLAIN = frozenset({type(None), bool, int, str})
@@ -135,31 +136,36 @@ def canonical(value: Json) -> str:
     return text
 
 
+def _refuse_token(token: str) -> Json:
+    raise InvalidInput(f"the document holds the floating-point number {token}; rationals are written 'p/q'.")
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> Json:
+    body = dict(pairs)
+    if len(body) != len(pairs):
+        raise InvalidInput("the document names a field twice; it was not read.")
+    return body
+
+
+def _whole(token: str) -> Json:
+    if len(token) > MOST_DIGITS:
+        raise InvalidInput("the document holds a whole number with too many digits; it was not read.")
+    return int(token)
+
+
+_READ = json.JSONDecoder(
+    parse_float=_refuse_token, parse_constant=_refuse_token, parse_int=_whole, object_pairs_hook=_unique
+).decode
+
+
 def parse(text: str) -> Json:
     """Read JSON that holds no floating-point number and no field twice.
 
     >>> parse('{"a": 1}')
     {'a': 1}
     """
-
-    def refuse(token: str) -> Json:
-        raise InvalidInput(f"the document holds the floating-point number {token}; rationals are written 'p/q'.")
-
-    def unique(pairs: list[tuple[str, Json]]) -> Json:
-        body = dict(pairs)
-        if len(body) != len(pairs):
-            raise InvalidInput("the document names a field twice; it was not read.")
-        return body
-
-    def whole(token: str) -> Json:
-        if len(token) > MOST_DIGITS:
-            raise InvalidInput("the document holds a whole number with too many digits; it was not read.")
-        return int(token)
-
     try:
-        value: Json = json.loads(
-            text, parse_float=refuse, parse_constant=refuse, parse_int=whole, object_pairs_hook=unique
-        )
+        value: Json = _READ(text)
         # Half a surrogate pair has no bytes and could be neither hashed nor signed; it comes as itself or as an escape.
         (canonical(value) if "\\u" in text else text).encode()
     except InvalidInput:
@@ -196,11 +202,16 @@ def declared_in(package: str, folder: Iterable[str], kinds: str) -> tuple[type[D
     return tuple(found)
 
 
+class _Odd(Exception):
+    """Not what most documents look like: to be read step by step."""
+
+
 class Registry:
     """The explicit list of document classes that a reader knows, by kind."""
 
     def __init__(self, classes: Iterable[type[Document]]) -> None:
         self._listed = by_kind(classes)
+        self._made: dict[tuple[object, ...], object] = {}
 
     @property
     def _classes(self) -> dict[str, type[Document]]:
@@ -217,6 +228,64 @@ class Registry:
 
     def decode(self, body: Json, path: str = "document") -> Any:  # a document of the class that its kind names
         """Read one document, checking kind, version and every field; ``path`` is what errors call it."""
+        try:
+            return self._quickly(body)
+        except (_Odd, SfumatoError, RecursionError):
+            return self._strictly(body, path)  # which also says what is wrong, and where
+
+    def _quickly(self, body: Json, *, inside: bool = False) -> Any:  # as decode
+        """The same for a document of the newest version with nothing wrong in it, which most are; else an error.
+
+        Documents ``inside`` others repeat, and are frozen: one that holds plain values alone is made once.
+        """
+        if type(body) is not dict or type(body.get("version")) is not int or type(body.get("kind")) is not str:
+            raise _Odd
+        cls = self._classes.get(str(body["kind"]))
+        if cls is None or body["version"] != cls.VERSION:
+            raise _Odd
+        key = None
+        if inside and _PLAIN.issuperset(map(type, body.values())):
+            key = (cls, *body.items(), *map(type, body.values()))
+            if key in self._made:
+                return self._made[key]
+        hints, _ = _hints(cls)
+        values = {}
+        for name, hint in hints.items():
+            if name in body:
+                values[name] = self._part(body[name], hint)
+            elif name not in _absent(cls):
+                raise _Odd
+        if len(values) != len(body) - 2:
+            raise _Odd
+        made = cls(**values)
+        if key is not None:
+            if len(self._made) >= MOST_MADE:
+                self._made.clear()
+            self._made[key] = made
+        return made
+
+    def _part(self, value: Json, hint: Hint) -> object:
+        plain, options = _options(hint)
+        if type(value) in plain:
+            return value
+        if type(value) is dict:
+            document = self._quickly(value, inside=True)
+            for option, _ in options:
+                if _meets(document, option):
+                    return document
+            raise _Odd
+        for option, inner in options:
+            if option is Fraction and type(value) is str:
+                return _rational(value)
+            if inner and type(value) is list:
+                hints = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
+                if len(hints) == len(value):
+                    return tuple([self._part(item, each) for item, each in zip(value, hints, strict=True)])
+            if isinstance(option, type) and issubclass(option, Enum):
+                return _member(option, value, "")
+        raise _Odd
+
+    def _strictly(self, body: Json, path: str) -> Any:  # as decode
         if not isinstance(body, dict):
             raise InvalidInput(f"{path} is not a document (an object with kind and version); it was not read.")
         cls = self._class(body, path)
@@ -273,7 +342,7 @@ class Registry:
             if option in (str, bool, int) and type(value) is option:
                 return value
         if isinstance(value, dict):
-            document = self.decode(value, path)
+            document = self._strictly(value, path)
             if any(_meets(document, option) for option, _ in options):
                 return document
         raise InvalidInput(f"{path} has the wrong type; the document was not read.")
@@ -363,14 +432,22 @@ def _meets(document: object, option: Hint) -> bool:
     return isinstance(option, type) and isinstance(document, option)
 
 
-def _fraction(text: str, path: str) -> Fraction:
+@lru_cache(maxsize=1024)
+def _rational(text: str) -> Fraction:
     top, slash, bottom = text.partition("/")
     short = len(text) <= 4000  # Python refuses to read whole numbers of more than 4,300 digits
     if short and slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom) > 0:
         value = Fraction(int(top), int(bottom))
         if encode(value) == text:
             return value
-    raise InvalidInput(f"{path} is not a rational 'p/q' in lowest terms; the document was not read.")
+    raise _Odd
+
+
+def _fraction(text: str, path: str) -> Fraction:
+    try:
+        return _rational(text)
+    except _Odd:
+        raise InvalidInput(f"{path} is not a rational 'p/q' in lowest terms; the document was not read.") from None
 
 
 def _member(option: type[Enum], value: Json, path: str) -> Enum:

@@ -139,8 +139,13 @@ class Balance:
     def moved(self, cost: Budget, loss: Fraction | None, *, times: int, charges: int) -> "Balance":
         """The balance with a charge entered (``times=1``) or given back (``times=-1``)."""
         lost = Fraction(0) if loss is None or self.filter_cap is None else loss
-        return replace(
-            self,
+        return Balance(  # each field by its name: several times as fast as a general replace
+            name=self.name,
+            unit=self.unit,
+            cap=self.cap,
+            rho=self.rho,
+            order=self.order,
+            loss=self.loss,
             epsilon_spent=_sum(self.epsilon_spent, times, cost.epsilon),
             delta_spent=_sum(self.delta_spent, times, cost.delta),
             rho_spent=_sum(self.rho_spent, times, lost) if self.order is None else self.rho_spent,

@@ -1,18 +1,29 @@
-"""Verification: whether the record, its stored state and its anchor agree, and if not, where."""
+"""Verification: whether the record, its stored state and its anchor agree, and if not, where.
 
+A digest covers all rows above it. One signature that holds for the end of a run of rows whose chain holds therefore
+speaks for all of them: whoever could change one of them without breaking the chain could find collisions of SHA-256. So
+one signature in :data:`RUN` is checked, and each where a chain is broken or a signature does not hold.
+"""
+
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any  # stored rows by keys, with values of four kinds
 
+from sfumato.core.documents import encode
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
 from sfumato.governance.entries import START, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
 from sfumato.governance.leaves import map_of
-from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply
+from sfumato.governance.ledger_state import MemoryLedgerState, Totals, admit, apply
+from sfumato.governance.state_map import StateMap
 from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
+
+RUN = 1000
+"""Rows for which one signature speaks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +38,17 @@ class LedgerFinding:
 
 
 def check(
-    transaction: Transaction, *, heads: tuple[SignedHead, ...], key: str | None = None
+    transaction: Transaction,
+    *,
+    heads: tuple[SignedHead, ...],
+    key: str | None = None,
+    every_signature: bool = False,
+    state: MemoryLedgerState | None = None,
 ) -> Iterator[LedgerFinding]:
-    """All that is wrong with a ledger and its stored state, in the order of the record: see :func:`check_record`."""
-    return check_record(transaction.rows(), heads=heads, key=key, kept=transaction)
+    """All that is wrong with a ledger and its stored state: see :func:`check_record`."""
+    return check_record(
+        transaction.rows(), heads=heads, key=key, kept=transaction, every_signature=every_signature, state=state
+    )
 
 
 def checked_state(
@@ -50,25 +68,32 @@ def check_record(
     key: str | None = None,
     kept: Transaction | None = None,
     unsigned: bool = False,
+    every_signature: bool = False,
     state: MemoryLedgerState | None = None,
 ) -> Iterator[LedgerFinding]:
-    """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
+    """Everything that is wrong with a record; an auditor needs no more than its export and the heads.
 
     ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
     the reader trusts; without it the one that the record states. ``kept`` is the stored state, if it is
     to follow from it too. ``unsigned`` rows are those of exports and databases from before rows were signed. ``state``
-    is an empty one to replay in. Time and memory grow linearly with the record.
+    is an empty one to replay in; one that was replayed before goes on after its head. With ``every_signature`` that of
+    each row is checked, though those below speak for it. Time and memory grow linearly with the record.
     """
     state, readable = MemoryLedgerState() if state is None else state, True
-    number, digest, trusted = 0, START, key
+    number, digest = (0, START) if state.head is None else (state.head.number, state.head.digest)
+    trusted, mapped = key, _Mapped(state)
     bare: list[int] = []
+    signed = _Signed(every=every_signature)
     wanted = list(heads)
     for row in rows:
         entry = _safe(row)
-        yield from _linked(row, entry, number, digest)
+        for finding in _linked(row, entry, number, digest):
+            signed.every = True
+            yield finding
         number, digest = row.number, row.digest
         reached = [head for head in wanted if head.head.number <= row.number]
-        wanted = [head for head in wanted if head.head.number > row.number]
+        if reached:
+            wanted = [head for head in wanted if head.head.number > row.number]
         given_up = [head for head in reached if _given_up(head, row, entry)]
         for head in reached:
             if head not in given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
@@ -85,15 +110,17 @@ def check_record(
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
         if row.head:
-            problem = _signature(row, state if readable else None, trusted)
+            problem = _stated(row, state.head if readable else None)
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
+            else:
+                yield from signed.after(row, trusted)
             if isinstance(entry, Migrated):
                 bare.clear()  # those before it were replayed by who signed this one
         elif not unsigned:
             bare.append(row.number)
         for head in reached if readable else ():
-            if head.head.digest == row.digest and head.head.state not in ("", map_of(state).root()):
+            if head.head.digest == row.digest and head.head.state not in ("", mapped.now().root()):
                 yield LedgerFinding(entry=row.number, problem="leads to another state than a signed head states")
         for head in given_up:
             after = state.head
@@ -103,6 +130,7 @@ def check_record(
                 yield LedgerFinding(
                     entry=row.number, problem="gave up a signed head without charging what that head states"
                 )
+    yield from signed.end(trusted)
     if bare:
         yield LedgerFinding(
             entry=bare[0], problem=f"is not signed, nor are {len(bare) - 1} others: somebody added them to the database"
@@ -117,7 +145,7 @@ def check_record(
             yield LedgerFinding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
     if readable and kept is not None:
         try:
-            yield from _compared(state, kept)
+            yield from _compared(state, mapped.now(), kept)
         except (SfumatoError, ValueError) as wrong:
             yield LedgerFinding(entry=0, problem=f"the stored state cannot be read: {wrong}")
 
@@ -140,21 +168,64 @@ def _entered(state: MemoryLedgerState, row: Row, entry: Entry | None) -> str | N
     return None
 
 
-def _signature(row: Row, state: MemoryLedgerState | None, trusted: str | None) -> str | None:
-    """What is wrong with the signed head of a row, if anything is; the root of the state is compared at heads alone."""
+def _stated(row: Row, end: Totals | None) -> str | None:
+    """Whether the signed head of a row states something else than the row and what follows from the record."""
     try:
-        signed = SignedHead.read(row.head)
-    except SfumatoError:
+        head = json.loads(row.head)["head"]
+        stated = (head["number"], head["digest"])
+        sums = (head["at"], head["epsilon"], head["delta"], head.get("decisions", ""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return "carries something else than a signed head"
-    head = signed.head
-    if trusted is None or (head.number, head.digest) != (row.number, row.digest) or not signed.holds(trusted):
+    if stated != (row.number, row.digest):
         return "carries a signature that does not hold for it"
-    end = None if state is None else state.head
-    if end is not None and (head.at, head.epsilon, head.delta, head.decisions) != (
-        *(end.at, end.epsilon, end.delta, end.decisions),
-    ):
+    if end is not None and sums != (end.at, encode(end.epsilon), encode(end.delta), end.decisions):
         return "was signed with other sums or decisions than follow from the record"
     return None
+
+
+@dataclass(slots=True)
+class _Signed:
+    """The rows whose signed heads were not checked yet: the last one speaks for those above it, if its own holds."""
+
+    every: bool
+    waiting: list[tuple[int, str]] = field(default_factory=list)
+
+    def after(self, row: Row, trusted: str | None) -> Iterator[LedgerFinding]:
+        """Remember a row; a run of them is checked."""
+        self.waiting.append((row.number, row.head))
+        if self.every or len(self.waiting) >= RUN:
+            yield from self.end(trusted)
+
+    def end(self, trusted: str | None) -> Iterator[LedgerFinding]:
+        """Check those that wait."""
+        rows, self.waiting = self.waiting, []
+        if rows and not self.every and _holds(rows[-1][1], trusted):
+            return
+        for number, head in rows:
+            if not _holds(head, trusted):
+                yield LedgerFinding(entry=number, problem="carries a signature that does not hold for it")
+
+
+def _holds(head: str, trusted: str | None) -> bool:
+    try:
+        return trusted is not None and SignedHead.read(head).holds(trusted)
+    except SfumatoError:
+        return False
+
+
+@dataclass(slots=True)
+class _Mapped:
+    """The map of a state that is replayed, made again only where the state has gone on."""
+
+    state: MemoryLedgerState
+    made: StateMap | None = None
+    at: Totals | None = None
+
+    def now(self) -> StateMap:
+        """The map of the state as it is."""
+        if self.made is None or self.at is not self.state.head:
+            self.made, self.at = map_of(self.state), self.state.head
+        return self.made
 
 
 def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[LedgerFinding]:
@@ -181,18 +252,17 @@ def _safe(row: Row) -> Entry | None:
         return None
 
 
-def _compared(replayed: MemoryLedgerState, transaction: Transaction) -> Iterator[LedgerFinding]:
-    """Where the stored state differs from the replayed one, which is used up: a row is taken off when it was seen."""
-    made = map_of(replayed)
+def _compared(replayed: MemoryLedgerState, made: StateMap, transaction: Transaction) -> Iterator[LedgerFinding]:
+    """Where the stored state differs from the replayed one."""
     end = None if replayed.head is None else replace(replayed.head, state=made.root())
     if transaction.totals() != end:
         yield LedgerFinding(entry=0, problem="the head in the stored state is not the end of the record")
     tables: tuple[tuple[str, dict[Any, Any], Iterable[tuple[Any, Any]]], ...] = (
-        ("balance", replayed.kept, ((balance.name, balance) for balance in transaction.balances())),
-        ("dataset", replayed.editions, ((edition.dataset, edition) for edition in transaction.editions())),
-        ("charge", replayed.charges, ((charge.number, charge) for charge in transaction.charges())),
-        ("answer", replayed.answers, transaction.answers()),
-        ("node", made.changed, transaction.nodes()),
+        ("balance", dict(replayed.kept), ((balance.name, balance) for balance in transaction.balances())),
+        ("dataset", dict(replayed.editions), ((edition.dataset, edition) for edition in transaction.editions())),
+        ("charge", dict(replayed.charges), ((charge.number, charge) for charge in transaction.charges())),
+        ("answer", dict(replayed.answers), transaction.answers()),
+        ("node", dict(made.changed), transaction.nodes()),
     )
     for what, expected, found in tables:
         differ = [name for name, value in found if expected.pop(name, None) != value]
