@@ -38,6 +38,7 @@ MOST_MADE = 4_096  # small documents inside others that a reader keeps
 MOST_BITS = 13_000  # of each part of a rational: its text is read up to 4,000 signs
 
 _PLAIN = frozenset({type(None), bool, int, str})
+_HASHED = frozenset({type(None), int, str})
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 UNWRITTEN = "unwritten"
@@ -238,21 +239,23 @@ class Registry:
 
         Documents ``inside`` others repeat, and are frozen: one that holds plain values alone is made once.
         """
-        if type(body) is not dict or type(body.get("version")) is not int or type(body.get("kind")) is not str:
+        if type(body) is not dict:
             raise _Odd
-        cls = self._classes.get(str(body["kind"]))
-        if cls is None or body["version"] != cls.VERSION:
+        kind, version = body.get("kind"), body.get("version")
+        cls = self._classes.get(kind) if type(kind) is str else None
+        if cls is None or type(version) is not int or version != cls.VERSION:
             raise _Odd
+        shapes, simple = _shapes(cls)
         key = None
-        if inside and _PLAIN.issuperset(map(type, body.values())):
-            key = (cls, *body.items(), *map(type, body.values()))
-            if key in self._made:
+        if inside and simple:  # of texts alone, so that equal keys are equal documents
+            key = (*body, *body.values()) if _HASHED.issuperset(map(type, body.values())) else None
+            if key is not None and key in self._made:
                 return self._made[key]
-        hints, _ = _hints(cls)
         values = {}
-        for name, hint in hints.items():
+        for name, shape in shapes:
             if name in body:
-                values[name] = self._part(body[name], hint)
+                value = body[name]
+                values[name] = value if type(value) in shape.plain else self._part(value, shape)
             elif name not in _absent(cls):
                 raise _Odd
         if len(values) != len(body) - 2:
@@ -264,25 +267,24 @@ class Registry:
             self._made[key] = made
         return made
 
-    def _part(self, value: Json, hint: Hint) -> object:
-        plain, options = _options(hint)
-        if type(value) in plain:
+    def _part(self, value: Json, shape: "_Shape") -> object:
+        if type(value) in shape.plain:
             return value
         if type(value) is dict:
             document = self._quickly(value, inside=True)
-            for option, _ in options:
+            for option in shape.options:
                 if _meets(document, option):
                     return document
-            raise _Odd
-        for option, inner in options:
-            if option is Fraction and type(value) is str:
-                return _rational(value)
-            if inner and type(value) is list:
-                hints = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
-                if len(hints) == len(value):
-                    return tuple([self._part(item, each) for item, each in zip(value, hints, strict=True)])
-            if isinstance(option, type) and issubclass(option, Enum):
-                return _member(option, value, "")
+        elif type(value) is list and shape.each is not None:
+            if shape.each.plain.issuperset(map(type, value)):
+                return tuple(value)
+            return tuple([self._part(item, shape.each) for item in value])
+        elif type(value) is list and shape.inner is not None and len(shape.inner) == len(value):
+            return tuple([self._part(item, each) for item, each in zip(value, shape.inner, strict=True)])
+        elif type(value) is str and shape.rational:
+            return _rational(value)
+        elif shape.member is not None:
+            return _member(shape.member, value, "")
         raise _Odd
 
     def _strictly(self, body: Json, path: str) -> Any:  # as decode
@@ -385,6 +387,45 @@ def _options(hint: Hint) -> tuple[frozenset[type], tuple[tuple[Hint, tuple[Hint,
         (option, typing.get_args(option) if typing.get_origin(option) is tuple else ()) for option in options
     )
     return frozenset(plain), inside
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """What a field may hold, worked out once from its type: the first option of each sort, as they are read."""
+
+    plain: frozenset[type]
+    options: tuple[Hint, ...]
+    rational: bool
+    member: type[Enum] | None
+    each: "_Shape | None"
+    inner: "tuple[_Shape, ...] | None"
+
+
+@_kept
+def _shape(hint: Hint) -> _Shape:
+    plain, options = _options(hint)
+    inside = next((inner for _, inner in options if inner), ())
+    repeated = bool(inside) and inside[-1] is Ellipsis
+    members = [option for option, _ in options if isinstance(option, type) and issubclass(option, Enum)]
+    return _Shape(
+        plain=plain,
+        options=tuple(option for option, _ in options),
+        rational=options[0][0] is Fraction,
+        member=members[0] if members and len(options) == 1 else None,
+        each=_shape(inside[0]) if repeated else None,
+        inner=tuple(_shape(each) for each in inside) if inside and not repeated else None,
+    )
+
+
+@_kept
+def _shapes(cls: type) -> tuple[tuple[tuple[str, _Shape], ...], bool]:
+    """The fields of a class with their shapes, and whether all of them are texts, rationals, members or None."""
+    shapes = tuple((name, _shape(hint)) for name, hint in _hints(cls)[0].items())
+    texts = {str, types.NoneType, Fraction}
+    simple = all(option in texts or option is shape.member for _, shape in shapes for option in shape.options) and all(
+        type(member.value) is str for _, shape in shapes for member in shape.member or ()
+    )
+    return shapes, simple
 
 
 @_kept

@@ -18,6 +18,7 @@ from sfumato.core.units import Unit, describe
 from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
+from sfumato.governance.checkpoint import Checkpoint
 from sfumato.governance.decision_state import DecisionState, agreed
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
@@ -48,7 +49,8 @@ from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
-from sfumato.governance.verify import LedgerFinding, check, checked_state
+from sfumato.governance.verification import Verification, Watch, verification
+from sfumato.governance.verify import LedgerFinding, checked_state
 
 __all__ = ["Ledger"]
 
@@ -356,18 +358,36 @@ class Ledger(Governed):
         with self.record.reading() as transaction:
             return self.record.head(transaction)
 
-    def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
-        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""
-        anchored = self.record.anchor.readable()
-        with self.record.store.reading() as transaction:  # whatever it holds
-            known = heads if anchored is None else (*heads, anchored)
-            found = tuple(check(transaction, heads=known, key=self.record.key.public_text))
-        if anchored is None:
-            found = (
-                *found,
-                LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
-            )
-        return found
+    def verify(
+        self, *heads: SignedHead, since: Checkpoint | None = None, every_signature: bool = False
+    ) -> tuple[LedgerFinding, ...]:
+        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too.
+
+        ``since`` a checkpoint that the caller knows for its own, only what came after it is replayed.
+        """
+        return self.verification(*heads, since=since, every_signature=every_signature).findings
+
+    def verification(
+        self,
+        *heads: SignedHead,
+        since: Checkpoint | None = None,
+        chain_only: bool = False,
+        every_signature: bool = False,
+        watch: Watch | None = None,
+    ) -> Verification:
+        """The same with how far the record goes and what to remember for the next time.
+
+        ``chain_only`` looks at digests and signatures, and replays nothing. One signature speaks for all rows above it;
+        with ``every_signature`` each is checked none the less.
+        """
+        return verification(
+            self.record,
+            heads=heads,
+            since=since,
+            chain_only=chain_only,
+            every_signature=every_signature,
+            watch=watch,
+        )
 
     def export(self) -> list[str]:
         """The bodies of the record, in order."""

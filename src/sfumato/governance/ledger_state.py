@@ -308,8 +308,10 @@ def admit(state: LedgerState, entry: Reserved) -> None:
 
 def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
     """Whether the sums are sure to be short enough to write down: a denominator divides the product of those added."""
-    kept = (balance.epsilon_spent, balance.delta_spent, balance.rho_spent, balance.loss_spent)
-    most = max(part.denominator for part in kept)
+    most = max(
+        *(balance.epsilon_spent.denominator, balance.delta_spent.denominator),
+        *(balance.rho_spent.denominator, balance.loss_spent.denominator),
+    )
     new = max(draw.epsilon.denominator, draw.delta.denominator, 1 if loss is None else loss.denominator)
     return most * new <= MOST_PARTS
 
@@ -509,6 +511,8 @@ def _is_life(balance: Balance) -> bool:
 
 def _added(total: Fraction, more: Fraction) -> Fraction:
     """The sum, rounded up to 60 digits once it has more than 100: an anchor has room for no more."""
+    if not more:
+        return total
     whole = total + more
     return whole if whole.denominator <= 10**100 else Fraction(ceil(whole * 10**60), 10**60)
 

@@ -98,6 +98,10 @@ class Transaction:
         """Hold all that is read from now on to the root of a head that was proven, of the ledger that it names."""
         self._ledger, self._map = ledger, StateMap(self._nodes, state, self._proven)
 
+    def map_at(self, root: str) -> StateMap:
+        """A map of its own over the stored nodes, held to a root; nothing that is put there is stored."""
+        return StateMap(self._nodes, root)
+
     def prove(self) -> None:
         """Refuse what was read so far if any of it is not what the signed head states, and name it."""
         if self._map is None or not self._met:
@@ -202,7 +206,8 @@ class Transaction:
 
     def _charge(self, number: int, row: TableRow) -> Charge:
         charge = charge_of(row)
-        self._meet(("charge", number), charge_leaf(charge))
+        if self._map is not None:
+            self._meet(("charge", number), charge_leaf(charge))
         return charge
 
     def charges(self) -> Iterator[Charge]:
@@ -280,7 +285,7 @@ class Transaction:
         if self._decided is None:
             end = self.end()
             if end.decisions not in self._known:
-                found = self._governed(end)
+                found = self.decisions_at(end)
                 self._known.clear()
                 self._known[end.decisions] = found
             self._decided = self._known[end.decisions]
@@ -322,7 +327,13 @@ class Transaction:
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """The rows of the record after a number, in order, in batches."""
-        return map(row_of, self._paged(RECORD, "number", after))
+        while True:
+            self._run(RECORD, f"WHERE number > ? ORDER BY number LIMIT {PAGE}", (after,))
+            found = self.cursor.fetchall()
+            yield from map(row_of, found)
+            if len(found) < PAGE:
+                return
+            after = row_of(found[-1]).number
 
     def entry_at(self, number: int, digest: str) -> Entry:
         """An entry by its number and the digest that the state states for it: what is not that entry is refused."""
@@ -406,7 +417,7 @@ class Transaction:
         row = None if self.cursor.description is None else self.cursor.fetchone()
         self._totals(None if row is None else named(HEAD)(row))
 
-    def _governed(self, end: Totals) -> DecisionState:
+    def decisions_at(self, end: Totals) -> DecisionState:
         """Work out again what was decided, from the rows whose digests the signed head states, and from no others."""
         decisions, digest = DecisionState(ledger=self._ledger), ""
         kinds = [cls.KIND for cls in GOVERNING]
@@ -429,10 +440,13 @@ class Transaction:
         return next(self._all(table, wanted, tuple(keys.values())), None)
 
     def _all(self, table: sa.Table, some: str = "", values: tuple[object, ...] = ()) -> Iterator[TableRow]:
+        self._run(table, some, values)
+        return map(named(table), self.cursor.fetchall())
+
+    def _run(self, table: sa.Table, some: str, values: tuple[object, ...]) -> None:
         if self._put_off or self._moved:
             self.flush()
         rows.run(self.cursor, chosen(table, some), values)
-        return map(named(table), self.cursor.fetchall())
 
     def _paged(self, table: sa.Table, key: str, after: object = None) -> Iterator[TableRow]:
         """All rows in the order of their key, in batches."""
