@@ -17,6 +17,7 @@ from sfumato.cli import (
     graph,
     keys,
     ledger,
+    operation,
     pictures,
     plan,
     query,
@@ -84,6 +85,10 @@ app.command("units")(units.units)
 app.command("audit")(audit.audit)
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
+ledger.ledger.command("health")(operation.health)
+ledger.ledger.command("backup")(operation.backup)
+ledger.ledger.command("restore")(operation.restore)
+ledger.ledger.command("grants")(operation.grants)
 app.add_typer(stream.stream, name="stream")
 app.add_typer(schema.schema, name="schema")
 app.add_typer(ledger.ledger, name="ledger")

@@ -368,9 +368,10 @@ class Transaction:
         self.put_row(row, signed)
         return signed
 
-    def put_row(self, row: Row, signed: SignedHead) -> None:
-        """Write a row with the head that it is the end of."""
-        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | {"head": signed.text})
+    def put_row(self, row: Row, signed: SignedHead | None = None) -> None:
+        """Write a row with the head that it is the end of; without one, as it was written before."""
+        head = row.head if signed is None else signed.text
+        self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | {"head": head})
 
     def replace_state(self, state: MemoryLedgerState) -> None:
         """Throw the stored state away and write this one, which was worked out from the record alone."""
