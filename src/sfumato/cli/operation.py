@@ -156,6 +156,7 @@ def grants(
     *,
     charger: Annotated[str, typer.Option(metavar="ROLE", help="Who charges.")] = "sfumato_charger",
     reader: Annotated[str, typer.Option(metavar="ROLE", help="Who only reads and verifies.")] = "sfumato_reader",
+    as_json: AsJson = False,
 ) -> None:
     """Print the SQL that gives PostgreSQL roles what they need and no more; run it as the owner of the tables.
 
@@ -166,4 +167,5 @@ def grants(
     """
     from sfumato.governance.grants import statements
 
-    typer.echo("\n".join(statements(charger=charger, reader=reader)))
+    lines = statements(charger=charger, reader=reader)
+    say_json({"statements": lines}) if as_json else say("\n".join(lines))

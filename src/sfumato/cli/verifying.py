@@ -45,11 +45,8 @@ def verified(book: "Ledger", heads: "list[SignedHead]", how: How) -> "Verificati
     from sfumato.governance.signed_record import system_clock
 
     key = book.key if how.verifier is None else SigningKey.load(how.verifier)
-    known = (
-        None
-        if how.checkpoint is None or not how.checkpoint.exists()
-        else read_checkpoint(how.checkpoint, key.public_text)
-    )
+    there = how.checkpoint is not None and how.checkpoint.exists()
+    known = read_checkpoint(how.checkpoint, key.public_text) if how.checkpoint is not None and there else None
     with _bar() as watch:
         done = book.verification(
             *heads,
