@@ -43,7 +43,8 @@ def test_verify_remembers_how_far_the_ledger_held(run, here):
     assert "not signed with the key of the verifier" in refused(run, "ledger", "verify", "--checkpoint", "seen.json")
     kept = Path("seen.json").read_text("utf-8")
     assert ASKED not in kept
-    rewritten(here / "ledger.db", "UPDATE record SET body = replace(body, '1/10', '1/11') WHERE number = 9")
+    charged("1/10")
+    rewritten(here / "ledger.db", "UPDATE record SET body = replace(body, '1/10', '1/11') WHERE number = 10")
     refused(run, "ledger", "verify", *mine, code=Exit.FOUND_WRONG)
     assert Path("seen.json").read_text("utf-8") == kept
     Path("seen.json").write_text("{}", "utf-8")
