@@ -272,6 +272,8 @@ class Registry:
             return value
         if type(value) is dict:
             document = self._quickly(value, inside=True)
+            if type(document) in shape.options:
+                return document
             for option in shape.options:
                 if _meets(document, option):
                     return document

@@ -45,6 +45,7 @@ from sfumato.governance.ledger_state import (
     population_line,
 )
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
+from sfumato.governance.spelling import check_new, check_spelling
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
@@ -206,6 +207,7 @@ class Ledger(Governed):
         def make(transaction: Transaction, at: str) -> list[Entry]:
             if transaction.balance(account_line(path)) is not None:
                 raise Refused(f"the account {path!r} is open already; nothing was changed.")
+            check_new(transaction, account_line(path), levels[-1].rpartition("/")[2], "the name of an account")
             for level in levels[:-1]:
                 above = account_in(transaction, level)
                 if people(above.unit) != people(unit):
@@ -235,6 +237,7 @@ class Ledger(Governed):
         def make(transaction: Transaction, at: str) -> list[Entry]:
             if transaction.balance(population_line(name)) is not None:
                 raise Refused(f"the population {name!r} is declared already; nothing was changed.")
+            check_new(transaction, population_line(name), name, "the name of a population")
             return [PopulationDeclared(at=at, name=name, unit=unit, cap=cap.without_rho, reason=reason, **kept)]
 
         self._enter(make)
@@ -264,6 +267,9 @@ class Ledger(Governed):
                 )
             if transaction.edition(dataset) is not None:
                 return []
+            if balance is None:
+                check_new(transaction, dataset_line(dataset.name), dataset.name, "the name of a dataset")
+            check_spelling([dataset.edition], "the version of a dataset")
             return [DatasetDeclared(at=at, dataset=dataset, population=population, cap=cap)]
 
         self._enter(make)
