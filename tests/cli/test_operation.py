@@ -130,3 +130,27 @@ def test_grants_are_sql_to_be_read_first(run):
     assert 'GRANT INSERT ON record TO "sfumato_charger";' in said
     assert '"o""hara"' in said
     assert "two roles" in refused(run, "ledger", "grants", "--reader", "x", "--charger", "x")
+
+
+def test_a_log_is_kept_where_it_is_asked_for(run, here, monkeypatch):
+    done(
+        run,
+        "--log",
+        "what.jsonl",
+        "ledger",
+        "population",
+        "others",
+        "--unit",
+        "user:id",
+        "--epsilon",
+        1,
+        "--reason",
+        "x",
+    )
+    monkeypatch.setenv("SFUMATO_LOG", "what.jsonl")
+    done(run, "ledger", "verify")
+    monkeypatch.delenv("SFUMATO_LOG")
+    done(run, "ledger", "verify")
+    lines = [json.loads(line) for line in Path("what.jsonl").read_text("utf-8").splitlines()]
+    assert [line["event"] for line in lines] == ["ledger.population", "ledger.verified"]
+    assert lines[0]["population"] == "others"

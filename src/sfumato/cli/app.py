@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -106,12 +107,27 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer hands the value
 
 @app.callback()
 def _options(
+    context: typer.Context,
     *,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="SFUMATO_LOG",
+            help="Append what happens to the ledger as lines of JSON; no value of anybody's data is in them.",
+        ),
+    ] = None,
 ) -> None:
     """Take the options that belong to no command; the callback of each does its work."""
+    if log is not None:
+        from sfumato.governance.log import LOGGER, log_to
+
+        handler = log_to(log)
+        context.call_on_close(handler.close)
+        context.call_on_close(lambda: LOGGER.removeHandler(handler))
 
 
 def main() -> None:

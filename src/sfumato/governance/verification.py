@@ -1,11 +1,14 @@
 """One verification of a ledger: of the whole record, of its chain alone, or of what came since a checkpoint."""
 
+import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, Refused
+from sfumato.governance import log
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.checkpoint import Checkpoint, SignedCheckpoint, followed_since
 from sfumato.governance.entries import Row
@@ -58,6 +61,24 @@ def verification(
     Where what came since a checkpoint is not in order, or cannot be told from it alone, the whole record is gone
     through, and held to the checkpoint too.
     """
+    start = time.monotonic()
+    done = _verification(record, heads, since, watch, chain_only=chain_only, every_signature=every_signature)
+    entries = 0 if done.head is None else done.head.head.number - done.since
+    seconds = round(time.monotonic() - start, 3)
+    level = logging.WARNING if done.findings else logging.INFO
+    log.happened("ledger.verified", level=level, entries=entries, findings=len(done.findings), seconds=seconds)
+    return done
+
+
+def _verification(
+    record: SignedRecord,
+    heads: Sequence[SignedHead],
+    since: Checkpoint | None,
+    watch: Watch | None,
+    *,
+    chain_only: bool,
+    every_signature: bool,
+) -> Verification:
     key, anchored = record.key.public_text, record.anchor.readable()
     known = (*heads, *(() if anchored is None else (anchored,)))
     if since is not None and since.head.head.ledger != record.identifier:
