@@ -161,6 +161,7 @@ def test_another_ledgers_backup_or_file_is_not_restored(home: Home, tmp_path: Pa
     assert not Path(other.url).exists()
 
 
+@pytest.mark.parametrize("home", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("times", [15, pytest.param(300, marks=pytest.mark.long)])
 def test_a_damaged_file_is_verified_and_restored_in_words(home: Home, tmp_path: Path, times: int) -> None:
     """A few bytes by chance: verification and restoring raise errors of the ledger's, and restore no other sums."""

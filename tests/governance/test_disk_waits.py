@@ -1,7 +1,6 @@
 """A whole charge waits for the disk three times at most: reserve, anchor, and the answer with its commit."""
 
 import os
-import sqlite3
 from typing import Any
 
 import pytest
@@ -30,13 +29,12 @@ def test_a_whole_charge_waits_for_the_disk_three_times(home: Home, monkeypatch: 
     ledger.close()
 
 
+@pytest.mark.parametrize("home", ["sqlite"], indirect=True)
 def test_a_commit_of_sqlite_is_one_wait(home: Home) -> None:
     """A log that is written ahead: a commit waits for it once, and the database itself is written later."""
     ledger = furnished(home)
     with ledger.record.store.reading() as transaction:
-        settings = [
-            transaction.cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
-        ]
-    assert isinstance(transaction.cursor, sqlite3.Cursor)
+        asked = (transaction.cursor.execute(f"PRAGMA {name}") for name in ("journal_mode", "synchronous"))
+        settings = [answer.fetchone()[0] for answer in asked]
     assert settings == ["wal", 2]
     ledger.close()
