@@ -120,10 +120,18 @@ def _verification(
 
 def _watched(transaction: Transaction, watch: Watch | None, last: list[str]) -> Iterator[Row]:
     """The rows of the record; whoever watches is told, and the head of the last one is noted."""
-    end = transaction.totals()
-    total = 0 if end is None else end.number
+    total = 0 if watch is None else _length(transaction)
     for row in transaction.rows():
         if watch is not None and row.number % OFTEN == 0:
             watch(row.number, total)
         last[0] = row.head
         yield row
+
+
+def _length(transaction: Transaction) -> int:
+    """How many entries the stored state says there are, for who watches; 0 where it cannot be read."""
+    try:
+        end = transaction.totals()
+    except LedgerError:
+        return 0  # which is found, and named, at the end
+    return 0 if end is None else end.number
