@@ -20,8 +20,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,13 +32,13 @@ import sqlalchemy as sa
 import sfumato as sf
 from benchmarks.harness import PAIRS, ratio, write
 from sfumato.core.budget import Budget
-from sfumato.core.statement import Account
 from sfumato.governance import rows, store
 from sfumato.governance.durable import DurableLedger
-from sfumato.governance.entries import Committed, Reserved
+from sfumato.governance.entries import Committed, Reserved, Row
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.ledger_state import account_line, dataset_line, population_line
+from sfumato.governance.ledger_state import account_line, apply, dataset_line, end_of, population_line, replay
 from sfumato.governance.owner.client import RemoteLedger
+from sfumato.governance.state_map import EMPTY
 from sfumato.governance.terms import levels_of, written
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, postgres_home, sqlite_home
 from tests.governance.owners import COST as SIGNED
@@ -47,7 +48,7 @@ CAP = Budget(epsilon=10**6)
 COST = Budget(epsilon="1/10")
 BLOCK = 40  # charges whose times are summed
 FIGURES = ("seconds", "cpu_seconds", "commit_seconds", "anchor_seconds")
-AT_ONCE = 10_000  # entries of one transaction when a ledger is filled
+LATER = 500  # charges since a checkpoint
 SHORT = 500  # signs of an answer in a ledger that grows
 SIZES = (10**3, 10**4, 10**5, 10**6)
 BARE = "(number BIGINT PRIMARY KEY, kind TEXT, body TEXT, previous TEXT, digest TEXT)"
@@ -305,6 +306,7 @@ def _grown(place: Place, sizes: tuple[int, ...], pairs: int) -> Iterator[tuple[i
     home, answer = place.durable(), _certificate()[:SHORT]
     ledger = furnished(home, hospital=CAP, department=CAP, project=CAP, dataset=CAP, population=CAP)
     account, filled = ledger.account(ACCOUNT, unit=PATIENT), 0.0
+    smallest: dict[str, float] | None = None
     for size in sizes:
         start = time.perf_counter()
         _fill(ledger, size, answer)
@@ -315,7 +317,12 @@ def _grown(place: Place, sizes: tuple[int, ...], pairs: int) -> Iterator[tuple[i
         balanced = _block(lambda: ledger.balance(ACCOUNT), 3 * pairs, durable=True)
         entries = ledger.head().head.number
         opened = _child("open", home)
-        checked = _child("verify", home)
+        checked, chained = _child("verify", home), _child("chain", home)
+        since = ledger.verification().checkpoint(ledger.key, datetime.now(UTC)).checkpoint
+        for _ in range(LATER if size >= 1000 else 3):
+            _charge(account, answer)
+        later = _block(partial(ledger.verification, since=since), 1, durable=True)
+        smallest = smallest or charged
         yield (
             size,
             {
@@ -325,6 +332,9 @@ def _grown(place: Place, sizes: tuple[int, ...], pairs: int) -> Iterator[tuple[i
                 "entries": entries,
                 "fill_seconds": filled,
                 "charge_seconds": charged["seconds"],
+                "charge_cpu_seconds": charged["cpu_seconds"],
+                "growth": charged["seconds"] / smallest["seconds"],
+                "growth_of_cpu": charged["cpu_seconds"] / smallest["cpu_seconds"],
                 "balance_seconds": balanced["seconds"],
                 "open_seconds": opened["seconds"],
                 "open_peak_mb": opened["peak_mb"],
@@ -332,46 +342,59 @@ def _grown(place: Place, sizes: tuple[int, ...], pairs: int) -> Iterator[tuple[i
                 "verify_cpu_seconds": checked["cpu_seconds"],
                 "verify_seconds_per_entry": checked["seconds"] / entries,
                 "verify_peak_mb": checked["peak_mb"],
+                "verified_a_cpu_second": entries / checked["cpu_seconds"],
+                "chained_a_cpu_second": entries / chained["cpu_seconds"],
+                "since_a_checkpoint_seconds": later["seconds"],
             },
         )
     ledger.close()
 
 
 def _fill(ledger: Ledger, size: int, answer: str) -> None:
-    """Charges and their answers up to a number of entries, many in one transaction."""
+    """Charges and their answers up to a number of entries, chained, signed and replayed as ever, in one transaction.
+
+    The map of the state is made once, at the end: the root in the heads of the rows above it is that of nothing, which
+    only a head of that entry that was published would show.
+    """
     lines = tuple(account_line(level) for level in levels_of(ACCOUNT))
     lines += (dataset_line(VISITS.name), population_line("patients"))
-    done = ledger.head().head.number
-    while done < size:
-        at = written(datetime.now(UTC))
-        with ledger.record.writing() as writing:
-            transaction = writing.transaction
-            for _ in range(min(AT_ONCE, size - done + 1) // 2):
-                balance = transaction.balance(account_line(ACCOUNT))
-                assert balance is not None
-                after = balance.moved(COST, None, times=1, charges=1)
-                account = Account(
-                    name=ACCOUNT,
-                    ledger=ledger.identifier,
-                    budget=after.cap,
-                    spent=after.spent,
-                    releases=after.charges,
-                )
-                entry = Reserved(
-                    at=at,
-                    account=account,
-                    unit=PATIENT,
-                    datasets=(VISITS,),
-                    lines=lines,
-                    cost=COST,
-                    rho=None,
-                    idempotency=secrets.token_hex(8),
-                    queued=False,
-                    expires=None,
-                )
-                charge = writing.append(entry).head.number
-                writing.append(Committed(at=at, charge=charge, question=f"question {charge}", certificate=answer))
-            done = transaction.end().number
+    record, at = ledger.record, written(datetime.now(UTC))
+    with record.store.rewriting() as (transaction, _):
+        state = replay(transaction.rows())
+
+        def entered(entry: Reserved | Committed) -> int:
+            end = end_of(state)
+            row = Row.after(end.number, end.digest, entry)
+            apply(state, row, entry)
+            end = end_of(state)
+            transaction.put_row(row, record.signed(replace(end, state=EMPTY)), end.frontier)
+            if row.number % 1000 == 0:
+                transaction.flush()
+            return row.number
+
+        def charge() -> int:
+            balance = state.kept[account_line(ACCOUNT)].moved(COST, None, times=1, charges=1)
+            entry = Reserved(
+                at=at,
+                account=balance.account(ACCOUNT, ledger.identifier),
+                unit=PATIENT,
+                datasets=(VISITS,),
+                lines=lines,
+                cost=COST,
+                rho=None,
+                idempotency=secrets.token_hex(8),
+                queued=False,
+                expires=None,
+            )
+            return entered(entry)
+
+        def answered(number: int) -> Committed:
+            return Committed(at=at, charge=number, question=f"question {number}", certificate=answer)
+
+        while end_of(state).number + 3 < size:
+            entered(answered(charge()))
+        head = record.rewrite(transaction, state, [answered(charge())])
+    record.advance(head, durable=True)
 
 
 def _child(job: str, home: Home) -> dict[str, float]:
@@ -400,9 +423,9 @@ def _job(name: str, url: str, folder: str) -> dict[str, float]:
     home.open().close()  # what is imported when it is first used is loaded before the clock starts
     start, spent = time.perf_counter(), time.process_time()
     ledger = home.open()
-    if name == "verify":
+    if name in ("verify", "chain"):
         start, spent = time.perf_counter(), time.process_time()
-        found = ledger.verify()
+        found = ledger.verification(chain_only=name == "chain").findings
         if found:
             raise SystemExit(f"the ledger does not verify: {found[0]}")
     return {

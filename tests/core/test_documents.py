@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.core.documents import LEFT_OUT, Registry, canonical, encode, parse
+from sfumato.core.documents import LEFT_OUT, Registry, _Odd, canonical, encode, parse
 from sfumato.core.events import Composed, DiscreteLaplace, Stated
 from sfumato.core.guarantees import Pure
 from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Relation, User, user
-from sfumato.errors import InvalidInput, Unsupported
+from sfumato.errors import InvalidInput, SfumatoError, Unsupported
 from sfumato.reports.declarations import DECLARATIONS
 from tests.documents import CLASSES, built
 
@@ -279,3 +279,36 @@ def test_datasets_and_limits_are_checked_when_read():
     with pytest.raises(InvalidInput, match=r"^document: groups = 0 must be a whole number of at least 1"):
         DECLARATIONS.decode({"kind": "limit", "version": 1, "groups": 0, "rows_per_group": 1})
     assert DECLARATIONS.decode(encode(Dataset(name="visits", edition="2024"))).edition == "2024"
+
+
+# ------------------------------------------------------------------------------------------- the quick way of reading
+
+
+@pytest.mark.few(60)
+@every_kind
+def test_the_quick_reader_and_the_strict_one_read_the_same(kind):
+    """What the quick one reads is what the strict one reads; what is spoilt the quick one leaves to it."""
+    body = a(kind)
+    strict = DECLARATIONS._strictly(body, "document")
+    assert DECLARATIONS._quickly(body) == strict
+    assert DECLARATIONS._quickly(body, inside=True) == DECLARATIONS._quickly(body, inside=True) == strict
+    for name in body:
+        for wrong in (True, 1, None, "", "1/2", [], {}, body[name] == 1):
+            spoilt = body | {name: wrong}
+            try:
+                expected = DECLARATIONS._strictly(spoilt, "document")
+            except SfumatoError:
+                with pytest.raises((_Odd, SfumatoError)):
+                    DECLARATIONS._quickly(spoilt, inside=True)
+            else:
+                assert DECLARATIONS.decode(spoilt) == expected
+                assert encode(DECLARATIONS.decode(spoilt)) == encode(expected)
+
+
+def test_a_small_document_that_was_read_before_is_not_taken_for_one_of_other_types():
+    reader = Registry((Composed, DiscreteLaplace, Stated, Pure, Dataset, Record, User))
+    whole = {"kind": "unit.user", "version": 1, "column": "id", "relation": "replace"}
+    assert reader._quickly(whole, inside=True) is reader._quickly(dict(whole), inside=True)
+    for name, wrong in (("version", True), ("version", 2), ("column", 1), ("relation", "add"), ("kind", "unit.record")):
+        with pytest.raises((InvalidInput, Unsupported)):
+            reader.decode(whole | {name: wrong})

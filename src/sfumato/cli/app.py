@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from sfumato.cli import (
     graph,
     keys,
     ledger,
+    operation,
     pictures,
     plan,
     query,
@@ -88,6 +90,10 @@ app.command("units")(units.units)
 app.command("audit")(audit.audit)
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
+ledger.ledger.command("health")(operation.health)
+ledger.ledger.command("backup")(operation.backup)
+ledger.ledger.command("restore")(operation.restore)
+ledger.ledger.command("grants")(operation.grants)
 app.add_typer(stream.stream, name="stream")
 app.add_typer(schema.schema, name="schema")
 ledger.ledger.command("serve")(serve.serve)
@@ -107,12 +113,27 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer hands the value
 
 @app.callback()
 def _options(
+    context: typer.Context,
     *,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="SFUMATO_LOG",
+            help="Append what happens to the ledger as lines of JSON; no value of anybody's data is in them.",
+        ),
+    ] = None,
 ) -> None:
     """Take the options that belong to no command; the callback of each does its work."""
+    if log is not None:
+        from sfumato.governance.log import LOGGER, log_to
+
+        handler = log_to(log)
+        context.call_on_close(handler.close)
+        context.call_on_close(lambda: LOGGER.removeHandler(handler))
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ class Exit(IntEnum):
     USAGE = 2
     FOUND_WRONG = 3
     REFUTED = 4
+    ATTENTION = 5
     INTERRUPTED = 130
     NOT_READ = 141
 
@@ -23,6 +24,7 @@ MEANING = {
     Exit.USAGE: "wrong usage",
     Exit.FOUND_WRONG: "a certificate or a ledger does not verify",
     Exit.REFUTED: "an audit refuted a claim, or missed a deliberately broken mechanism",
+    Exit.ATTENTION: "a ledger needs somebody's attention",
     Exit.INTERRUPTED: "stopped from the keyboard",
     Exit.NOT_READ: "whoever read the output went away",
 }

@@ -13,7 +13,8 @@ from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
 from sfumato.cli.proofs import read_head
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.cli.reading import Published, Trusted, reading
-from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.cli.verifying import How, verified
+from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.core.signature import SigningKey
@@ -153,15 +154,33 @@ def verify(
     key: Annotated[
         str | None, typer.Option(metavar="KEY", help="The public key that you trust, or its file; never a private one.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Remember here how far the ledger held, and replay only what came since. Keep it safe."
+        ),
+    ] = None,
+    verifier_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Your own key, which signs the checkpoint; else that of the ledger."),
+    ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Replay all, and make the checkpoint anew.")] = False,
+    chain_only: Annotated[
+        bool, typer.Option("--chain-only", help="A quick look: digests and signatures; nothing is replayed.")
+    ] = False,
+    every_signature: Annotated[
+        bool, typer.Option("--every-signature", help="Check that of each entry; later ones speak for those above.")
+    ] = False,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Check every entry, the balances that follow from them, the anchor and the heads; name whatever is wrong.
 
-    Goes through the whole record, also of a ledger that is refused. It checks the record, the balances and the heads;
-    the stored answers themselves are verified by sfumato evidence. Whoever can rewrite the record and the anchor and
-    holds the key is found by a published head alone. An auditor does the same with an export and published heads.
-    No private key is needed. Who cannot read the anchor gives published heads instead.
+    Goes through the whole record, also of a ledger that is refused; since a --checkpoint, through what came after it.
+    It checks the record, the balances and the heads; the stored answers themselves are verified by sfumato evidence.
+    Whoever can rewrite the record and the anchor and holds the key is found by a published head, or by a checkpoint of
+    your own, alone. An auditor does the same with an export and published heads. No private key of the ledger is
+    needed. Who cannot read the anchor gives published heads instead.
 
     Example: $ sfumato ledger verify
     """
@@ -169,30 +188,53 @@ def verify(
     from sfumato.governance.seen_head import SeenHead
 
     heads = [read_head(file) for file in head or ()]
+    own = settings.found(ledger).key if checkpoint is not None and verifier_key is None else verifier_key
+    how = How(
+        checkpoint=checkpoint,
+        verifier=own,
+        whole=whole,
+        chain_only=chain_only,
+        every_signature=every_signature,
+    )
+    how.check()
+    if export is not None and (checkpoint is not None or chain_only or every_signature):
+        raise InvalidInput("an export is always gone through as a whole; nothing was verified. Leave --export out.")
     if export is not None:
         _verify_export(export, heads, key, as_json=as_json)
         return
     newest = max(heads, key=lambda one: one.head.number, default=None)
     with closing(settings.reading(ledger, key=key, head=newest, checked=False)) as book:
-        found = book.verify(*heads)
+        done = verified(book, heads, how)
+        found = done.findings
         end = None if found else book.head().head
         apart = isinstance(book.record.anchor, SeenHead)
     if as_json:
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
-        say_json({"holds": not found, "heads": len(heads), "findings": findings})
+        since = {"since": done.since, "replayed": done.replayed, "checkpoint": checkpoint and str(checkpoint)}
+        say_json({"holds": not found, "heads": len(heads), "findings": findings} | since)
     elif end is None:
         say("\n".join(one_line(str(each)) for each in found))
         say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
     else:
         published = _counted(len(heads), "published head")
         compared = f" and {published} agree" if heads else " agrees"
-        said = f"The anchor{compared}." if not apart else f"{published} {'agrees' if len(heads) == 1 else 'agree'}."
+        held = f"The anchor{compared}." if not apart else f"{published} {'agrees' if len(heads) == 1 else 'agree'}."
         if apart:
-            said += " The anchor was not asked: you cannot read it" + (
+            held += " The anchor was not asked: you cannot read it" + (
                 "." if heads else ", so that an old copy would not be noticed. Give a published head: --head FILE"
             )
-        say(f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}: each is in its place and unchanged.")
-        say(f"All balances follow from them. {said}")
+        said = f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}"
+        if done.since:
+            new = _counted(end.number - done.since, "entry", "entries")
+            say(f"{said}: {new} came since the checkpoint at {done.since:,}, each in its place and unchanged.")
+        else:
+            say(f"{said}: each is in its place and unchanged.")
+        if done.replayed:
+            say(f"All balances follow from them. {held}")
+        else:
+            say(f"Nothing was replayed: whether balances follow is not known. {held}")
+        if checkpoint is not None:
+            say(f"remembered: {checkpoint}")
     if found:
         raise typer.Exit(Exit.FOUND_WRONG)
 
@@ -248,16 +290,18 @@ def export(
 
     Example: $ sfumato ledger export -o record.jsonl
     """
+    from sfumato.governance.exported import document_of, line_of
+
     with reading(ledger, key, head) as book:
         if out is not None:
-            number = _write(out, (_line(row) + "\n" for row in book.rows()))
+            number = _write(out, (line_of(row) + "\n" for row in book.rows()))
             said = {"written": str(out), "entries": number}
             say_json(said) if as_json else say(f"written: {out} ({_counted(number, 'entry', 'entries')})")
         elif as_json:
-            say_json([_document(row) for row in book.rows()])
+            say_json([document_of(row) for row in book.rows()])
         else:
             for row in book.rows():
-                typer.echo(_line(row, harmless=True))
+                typer.echo(_harmless(line_of(row)))
 
 
 @ledger.command()
@@ -468,6 +512,7 @@ def _declared(words: str, about: dict[str, str], *, as_json: bool) -> None:
 def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as_json: bool) -> None:
     """Hold an export to itself, to the heads and to the key, and say what follows and what does not."""
     from sfumato.core.signature import read_public_key
+    from sfumato.governance.exported import rows_of
     from sfumato.governance.verify import check_record
 
     trusted = None if key is None else read_public_key(key)
@@ -475,11 +520,9 @@ def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as
 
     def rows() -> "Iterator[Row]":
         nonlocal end
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                row = _exported(line, file, end + 1)
-                end = row.number
-                yield row
+        for row in rows_of(file):
+            end = row.number
+            yield row
 
     try:
         with file.open(encoding="utf-8") as lines:
@@ -505,42 +548,9 @@ def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as
         raise typer.Exit(Exit.FOUND_WRONG)
 
 
-def _exported(line: str, file: Path, number: int) -> "Row":
-    """A line of an export as a row; the text of its entry is taken as it stands, because it was hashed so."""
-    from sfumato.core.documents import canonical, parse
-    from sfumato.governance.entries import Row
-
-    try:
-        whole = parse(line)
-        shape = {"number": int, "previous": str, "digest": str, "entry": dict}
-        signed = shape | {"nonce": str, "head": str}
-        kinds = {name: type(value) for name, value in whole.items()} if isinstance(whole, dict) else {}
-        if not isinstance(whole, dict) or kinds not in (shape, signed):
-            raise InvalidInput("another shape")
-        entry = whole["entry"]
-        body, kind = canonical(entry), str(entry.get("kind")) if isinstance(entry, dict) else ""
-        texts = (str(whole.get(name, "")) for name in ("previous", "digest", "nonce", "head"))
-        return Row(int(str(whole["number"])), kind, body, *texts)
-    except SfumatoError:
-        raise InvalidInput(
-            f"{file}: line {number} is not an entry of a ledger; nothing was verified. Get one: sfumato ledger export"
-        ) from None
-
-
-def _document(row: "Row") -> dict[str, object]:
-    from sfumato.core.documents import parse
-
-    said = {"number": row.number, "previous": row.previous, "digest": row.digest, "nonce": row.nonce}
-    return said | {"head": row.head, "entry": parse(row.body)}
-
-
-def _line(row: "Row", *, harmless: bool = False) -> str:
-    """A row as a line of JSON, the text of its entry as it was hashed; ``harmless`` escapes what moves a cursor."""
-    text = f'{{"number":{row.number},"previous":"{row.previous}","digest":"{row.digest}","nonce":"{row.nonce}",'
-    text += f'"head":{json.dumps(row.head, ensure_ascii=False)},"entry":{row.body}}}'
-    if not harmless:
-        return text
-    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
+def _harmless(line: str) -> str:
+    """A line of JSON in which what moves a cursor is escaped."""
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in line)
 
 
 def _signer(text: str) -> "tuple[str, SigningKey | None]":

@@ -15,10 +15,10 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from sfumato.errors import InvalidInput, Unsupported
+from sfumato.errors import InvalidInput, SfumatoError, Unsupported
 
 __all__ = [
     "LEFT_OUT",
@@ -34,9 +34,11 @@ __all__ = [
 ]
 
 MOST_DIGITS = 80
+MOST_MADE = 4_096  # small documents inside others that a reader keeps
 MOST_BITS = 13_000  # of each part of a rational: its text is read up to 4,000 signs
 
 _PLAIN = frozenset({type(None), bool, int, str})
+_HASHED = frozenset({type(None), int, str})
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 UNWRITTEN = "unwritten"
@@ -135,31 +137,36 @@ def canonical(value: Json) -> str:
     return text
 
 
+def _refuse_token(token: str) -> Json:
+    raise InvalidInput(f"the document holds the floating-point number {token}; rationals are written 'p/q'.")
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> Json:
+    body = dict(pairs)
+    if len(body) != len(pairs):
+        raise InvalidInput("the document names a field twice; it was not read.")
+    return body
+
+
+def _whole(token: str) -> Json:
+    if len(token) > MOST_DIGITS:
+        raise InvalidInput("the document holds a whole number with too many digits; it was not read.")
+    return int(token)
+
+
+_READ = json.JSONDecoder(
+    parse_float=_refuse_token, parse_constant=_refuse_token, parse_int=_whole, object_pairs_hook=_unique
+).decode
+
+
 def parse(text: str) -> Json:
     """Read JSON that holds no floating-point number and no field twice.
 
     >>> parse('{"a": 1}')
     {'a': 1}
     """
-
-    def refuse(token: str) -> Json:
-        raise InvalidInput(f"the document holds the floating-point number {token}; rationals are written 'p/q'.")
-
-    def unique(pairs: list[tuple[str, Json]]) -> Json:
-        body = dict(pairs)
-        if len(body) != len(pairs):
-            raise InvalidInput("the document names a field twice; it was not read.")
-        return body
-
-    def whole(token: str) -> Json:
-        if len(token) > MOST_DIGITS:
-            raise InvalidInput("the document holds a whole number with too many digits; it was not read.")
-        return int(token)
-
     try:
-        value: Json = json.loads(
-            text, parse_float=refuse, parse_constant=refuse, parse_int=whole, object_pairs_hook=unique
-        )
+        value: Json = _READ(text)
         # Half a surrogate pair has no bytes and could be neither hashed nor signed; it comes as itself or as an escape.
         (canonical(value) if "\\u" in text else text).encode()
     except InvalidInput:
@@ -196,11 +203,16 @@ def declared_in(package: str, folder: Iterable[str], kinds: str) -> tuple[type[D
     return tuple(found)
 
 
+class _Odd(Exception):
+    """Not what most documents look like: to be read step by step."""
+
+
 class Registry:
     """The explicit list of document classes that a reader knows, by kind."""
 
     def __init__(self, classes: Iterable[type[Document]]) -> None:
         self._listed = by_kind(classes)
+        self._made: dict[tuple[object, ...], object] = {}
 
     @property
     def _classes(self) -> dict[str, type[Document]]:
@@ -217,6 +229,67 @@ class Registry:
 
     def decode(self, body: Json, path: str = "document") -> Any:  # a document of the class that its kind names
         """Read one document, checking kind, version and every field; ``path`` is what errors call it."""
+        try:
+            return self._quickly(body)
+        except (_Odd, SfumatoError, RecursionError):
+            return self._strictly(body, path)  # which also says what is wrong, and where
+
+    def _quickly(self, body: Json, *, inside: bool = False) -> Any:  # as decode
+        """The same for a document of the newest version with nothing wrong in it, which most are; else an error.
+
+        Documents ``inside`` others repeat, and are frozen: one that holds plain values alone is made once.
+        """
+        if type(body) is not dict:
+            raise _Odd
+        kind, version = body.get("kind"), body.get("version")
+        cls = self._classes.get(kind) if type(kind) is str else None
+        if cls is None or type(version) is not int or version != cls.VERSION:
+            raise _Odd
+        shapes, simple = _shapes(cls)
+        key = None
+        if inside and simple:  # of texts alone, so that equal keys are equal documents
+            key = (*body, *body.values()) if _HASHED.issuperset(map(type, body.values())) else None
+            if key is not None and key in self._made:
+                return self._made[key]
+        values = {}
+        for name, shape in shapes:
+            if name in body:
+                value = body[name]
+                values[name] = value if type(value) in shape.plain else self._part(value, shape)
+            elif name not in _absent(cls):
+                raise _Odd
+        if len(values) != len(body) - 2:
+            raise _Odd
+        made = cls(**values)
+        if key is not None:
+            if len(self._made) >= MOST_MADE:
+                self._made.clear()
+            self._made[key] = made
+        return made
+
+    def _part(self, value: Json, shape: "_Shape") -> object:
+        if type(value) in shape.plain:
+            return value
+        if type(value) is dict:
+            document = self._quickly(value, inside=True)
+            if type(document) in shape.options:
+                return document
+            for option in shape.options:
+                if _meets(document, option):
+                    return document
+        elif type(value) is list and shape.each is not None:
+            if shape.each.plain.issuperset(map(type, value)):
+                return tuple(value)
+            return tuple([self._part(item, shape.each) for item in value])
+        elif type(value) is list and shape.inner is not None and len(shape.inner) == len(value):
+            return tuple([self._part(item, each) for item, each in zip(value, shape.inner, strict=True)])
+        elif type(value) is str and shape.rational:
+            return _rational(value)
+        elif shape.member is not None:
+            return _member(shape.member, value, "")
+        raise _Odd
+
+    def _strictly(self, body: Json, path: str) -> Any:  # as decode
         if not isinstance(body, dict):
             raise InvalidInput(f"{path} is not a document (an object with kind and version); it was not read.")
         cls = self._class(body, path)
@@ -273,7 +346,7 @@ class Registry:
             if option in (str, bool, int) and type(value) is option:
                 return value
         if isinstance(value, dict):
-            document = self.decode(value, path)
+            document = self._strictly(value, path)
             if any(_meets(document, option) for option, _ in options):
                 return document
         raise InvalidInput(f"{path} has the wrong type; the document was not read.")
@@ -316,6 +389,45 @@ def _options(hint: Hint) -> tuple[frozenset[type], tuple[tuple[Hint, tuple[Hint,
         (option, typing.get_args(option) if typing.get_origin(option) is tuple else ()) for option in options
     )
     return frozenset(plain), inside
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """What a field may hold, worked out once from its type: the first option of each sort, as they are read."""
+
+    plain: frozenset[type]
+    options: tuple[Hint, ...]
+    rational: bool
+    member: type[Enum] | None
+    each: "_Shape | None"
+    inner: "tuple[_Shape, ...] | None"
+
+
+@_kept
+def _shape(hint: Hint) -> _Shape:
+    plain, options = _options(hint)
+    inside = next((inner for _, inner in options if inner), ())
+    repeated = bool(inside) and inside[-1] is Ellipsis
+    members = [option for option, _ in options if isinstance(option, type) and issubclass(option, Enum)]
+    return _Shape(
+        plain=plain,
+        options=tuple(option for option, _ in options),
+        rational=options[0][0] is Fraction,
+        member=members[0] if members and len(options) == 1 else None,
+        each=_shape(inside[0]) if repeated else None,
+        inner=tuple(_shape(each) for each in inside) if inside and not repeated else None,
+    )
+
+
+@_kept
+def _shapes(cls: type) -> tuple[tuple[tuple[str, _Shape], ...], bool]:
+    """The fields of a class with their shapes, and whether all of them are texts, rationals, members or None."""
+    shapes = tuple((name, _shape(hint)) for name, hint in _hints(cls)[0].items())
+    texts = {str, types.NoneType, Fraction}
+    simple = all(option in texts or option is shape.member for _, shape in shapes for option in shape.options) and all(
+        type(member.value) is str for _, shape in shapes for member in shape.member or ()
+    )
+    return shapes, simple
 
 
 @_kept
@@ -363,14 +475,22 @@ def _meets(document: object, option: Hint) -> bool:
     return isinstance(option, type) and isinstance(document, option)
 
 
-def _fraction(text: str, path: str) -> Fraction:
+@lru_cache(maxsize=1024)
+def _rational(text: str) -> Fraction:
     top, slash, bottom = text.partition("/")
     short = len(text) <= 4000  # Python refuses to read whole numbers of more than 4,300 digits
     if short and slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom) > 0:
         value = Fraction(int(top), int(bottom))
         if encode(value) == text:
             return value
-    raise InvalidInput(f"{path} is not a rational 'p/q' in lowest terms; the document was not read.")
+    raise _Odd
+
+
+def _fraction(text: str, path: str) -> Fraction:
+    try:
+        return _rational(text)
+    except _Odd:
+        raise InvalidInput(f"{path} is not a rational 'p/q' in lowest terms; the document was not read.") from None
 
 
 def _member(option: type[Enum], value: Json, path: str) -> Enum:

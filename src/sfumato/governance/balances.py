@@ -21,6 +21,7 @@ from sfumato.errors import BudgetExceeded, InvalidInput, Refused, Unsupported
 __all__ = ["Balance"]
 
 LONGEST = 24
+_NOTHING = Fraction(0)
 DIGITS = 9
 
 
@@ -138,13 +139,18 @@ class Balance:
 
     def moved(self, cost: Budget, loss: Fraction | None, *, times: int, charges: int) -> "Balance":
         """The balance with a charge entered (``times=1``) or given back (``times=-1``)."""
-        lost = Fraction(0) if loss is None or self.filter_cap is None else loss
-        return replace(
-            self,
+        lost = _NOTHING if loss is None or self.filter_cap is None else loss
+        return Balance(  # each field by its name: several times as fast as a general replace
+            name=self.name,
+            unit=self.unit,
+            cap=self.cap,
+            rho=self.rho,
+            order=self.order,
+            loss=self.loss,
             epsilon_spent=_sum(self.epsilon_spent, times, cost.epsilon),
-            delta_spent=_sum(self.delta_spent, times, cost.delta),
-            rho_spent=_sum(self.rho_spent, times, lost) if self.order is None else self.rho_spent,
-            loss_spent=self.loss_spent if self.order is None else _sum(self.loss_spent, times, lost),
+            delta_spent=_sum(self.delta_spent, times, cost.delta) if cost.delta else self.delta_spent,
+            rho_spent=_sum(self.rho_spent, times, lost) if lost and self.order is None else self.rho_spent,
+            loss_spent=self.loss_spent if not lost or self.order is None else _sum(self.loss_spent, times, lost),
             charges=self.charges + charges,
         )
 
@@ -183,8 +189,9 @@ class Balance:
 
     def _fits(self, cost: Budget) -> bool:
         """Whether sums stay within the cap: then the rest of a refusal need not be worked out."""
-        within = self.epsilon_spent + cost.epsilon <= self.cap.epsilon
-        return within and min(Fraction(1), _sum(self.delta_spent, 1, cost.delta)) <= self.cap.delta
+        if not _within(self.epsilon_spent, cost.epsilon, self.cap.epsilon):
+            return False
+        return self.cap.delta == 1 or _within(self.delta_spent, cost.delta, self.cap.delta)
 
     @property
     def _filter(self) -> str:
@@ -214,6 +221,13 @@ def _sum(amount: Fraction, times: int, more: Fraction) -> Fraction:
     if not more:
         return amount
     return amount + more if times == 1 else amount + times * more
+
+
+def _within(spent: Fraction, more: Fraction, cap: Fraction) -> bool:
+    """Whether ``spent + more <= cap``, by whole numbers, which is several times as fast."""
+    parts = spent.denominator * more.denominator
+    whole = spent.numerator * more.denominator + more.numerator * spent.denominator
+    return whole * cap.denominator <= cap.numerator * parts
 
 
 def _written(amount: Fraction, *, up: bool) -> str:

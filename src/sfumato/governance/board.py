@@ -8,6 +8,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from itertools import chain
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
@@ -181,6 +182,13 @@ class Board:
             if committee.site == site:
                 return committee
         raise NotDeclared(f"the site {site!r} has no data access committee; nothing was done. Declare one.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that this board states: of people, sites, communities and datasets."""
+        bodies = ((committee.site, *committee.members) for committee in self.committees)
+        groups = ((group.name, *group.representatives, *group.datasets) for group in self.communities)
+        return (*self.members, *self.proposers, *chain(*bodies, *groups))
 
     def community(self, name: str) -> Community:
         """The community of a name."""

@@ -25,6 +25,7 @@ from sfumato.governance.entries import (
 from sfumato.governance.ledger_state import account_line, asked_for
 from sfumato.governance.papers import LASTS, Desk
 from sfumato.governance.policies import BaseAndReserve, Proportional
+from sfumato.governance.spelling import check_new, check_spelling
 from sfumato.governance.terms import check_cap, levels_of, people
 from sfumato.governance.time_windows import TimeWindows, WindowStanding
 from sfumato.governance.window_standing import standing_of
@@ -78,6 +79,7 @@ class Governed(ABC):
         """
         if not by.strip() or not reason.strip():
             raise NotDeclared("seating a board needs who does it and why: by='…', reason='…'. Nothing was changed.")
+        check_spelling(board.names, "a name of the board")
 
         def make(_: "Transaction", at: str) -> list[Entry]:
             return [BoardSeated(at=at, board=board, by=by, reason=reason, proposal=proposal)]
@@ -86,6 +88,7 @@ class Governed(ABC):
 
     def declare_terms(self, terms: "Terms") -> None:
         """Declare what a dataset may be used for; new terms end the approvals that older ones had."""
+        check_spelling([*terms.purposes, *terms.recipients, *terms.sites], "a name in the terms of a dataset")
 
         def make(transaction: "Transaction", at: str) -> list[Entry]:
             known = transaction.decision_state().terms.get(terms.dataset)
@@ -239,6 +242,7 @@ class Governed(ABC):
                 check_cap(share.budget, reason)
                 if transaction.balance(account_line(below)) is not None:
                     raise Refused(f"the account {below!r} is open already; nothing was changed.")
+                check_new(transaction, account_line(below), share.account, "the name of an account")
                 made.append(
                     AccountOpened(at=at, path=below, unit=above.unit, cap=share.budget, rho=None, reason=reason)
                 )

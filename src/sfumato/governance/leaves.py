@@ -18,6 +18,7 @@ __all__ = [
     "balance_leaf",
     "charge_leaf",
     "edition_leaf",
+    "leaves_of",
     "map_of",
     "names_leaf",
     "place_of",
@@ -74,13 +75,14 @@ def said(key: Key) -> str:
 def map_of(state: MemoryLedgerState) -> StateMap:
     """The map of a whole state, worked out at once."""
     made = StateMap(lambda _: {})
-    for key, leaf in _leaves(state):
+    for key, leaf in leaves_of(state):
         made.put(hashed(*key), leaf)
     made.root()
     return made
 
 
-def _leaves(state: MemoryLedgerState) -> Iterator[tuple[Key, bytes]]:
+def leaves_of(state: MemoryLedgerState) -> Iterator[tuple[Key, bytes]]:
+    """All leaves of a state, by their keys."""
     for balance in state.kept.values():
         yield ("balance", balance.name), balance_leaf(balance)
     names: dict[str, set[str]] = {}

@@ -20,6 +20,7 @@ from sfumato.governance.agreements import Agreement
 from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Board
+from sfumato.governance.checkpoint import Checkpoint
 from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
@@ -52,11 +53,13 @@ from sfumato.governance.receipts import Receipt, issued, place_of_certificate
 from sfumato.governance.recovery import agreed, loss_of
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
+from sfumato.governance.spelling import check_new, check_spelling
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
-from sfumato.governance.verify import LedgerFinding, check, checked_state
+from sfumato.governance.verification import Verification, Watch, verification
+from sfumato.governance.verify import LedgerFinding, checked_state
 
 __all__ = ["Ledger"]
 
@@ -327,6 +330,7 @@ class Ledger(Governed, Keyed):
         def make(transaction: Transaction, at: str) -> list[Entry]:
             if transaction.balance(account_line(path)) is not None:
                 raise Refused(f"the account {path!r} is open already; nothing was changed.")
+            check_new(transaction, account_line(path), levels[-1].rpartition("/")[2], "the name of an account")
             for level in levels[:-1]:
                 above = account_in(transaction, level)
                 if people(above.unit) != people(unit):
@@ -356,6 +360,7 @@ class Ledger(Governed, Keyed):
         def make(transaction: Transaction, at: str) -> list[Entry]:
             if transaction.balance(population_line(name)) is not None:
                 raise Refused(f"the population {name!r} is declared already; nothing was changed.")
+            check_new(transaction, population_line(name), name, "the name of a population")
             return [PopulationDeclared(at=at, name=name, unit=unit, cap=cap.without_rho, reason=reason, **kept)]
 
         self._enter(make)
@@ -385,6 +390,9 @@ class Ledger(Governed, Keyed):
                 )
             if transaction.edition(dataset) is not None:
                 return []
+            if balance is None:
+                check_new(transaction, dataset_line(dataset.name), dataset.name, "the name of a dataset")
+            check_spelling([dataset.edition], "the version of a dataset")
             return [DatasetDeclared(at=at, dataset=dataset, population=population, cap=cap)]
 
         self._enter(make)
@@ -491,18 +499,36 @@ class Ledger(Governed, Keyed):
             head = self.record.head(transaction)
             return issued(transaction, number, head, holds=lambda one: self.record.holds(one, transaction), heads=heads)
 
-    def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
-        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""
-        anchored = self.record.anchor.readable()
-        with self.record.store.reading() as transaction:  # whatever it holds
-            known = heads if anchored is None else (*heads, anchored)
-            found = tuple(check(transaction, heads=known, key=self.record.public_key))
-        if anchored is None and not isinstance(self.record.anchor, SeenHead):
-            found = (
-                *found,
-                LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
-            )
-        return found
+    def verify(
+        self, *heads: SignedHead, since: Checkpoint | None = None, every_signature: bool = False
+    ) -> tuple[LedgerFinding, ...]:
+        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too.
+
+        ``since`` a checkpoint that the caller knows for its own, only what came after it is replayed.
+        """
+        return self.verification(*heads, since=since, every_signature=every_signature).findings
+
+    def verification(
+        self,
+        *heads: SignedHead,
+        since: Checkpoint | None = None,
+        chain_only: bool = False,
+        every_signature: bool = False,
+        watch: Watch | None = None,
+    ) -> Verification:
+        """The same with how far the record goes and what to remember for the next time.
+
+        ``chain_only`` looks at digests and signatures, and replays nothing. One signature speaks for all rows above it;
+        with ``every_signature`` each is checked none the less.
+        """
+        return verification(
+            self.record,
+            heads=heads,
+            since=since,
+            chain_only=chain_only,
+            every_signature=every_signature,
+            watch=watch,
+        )
 
     def export(self) -> list[str]:
         """The bodies of the record, in order."""

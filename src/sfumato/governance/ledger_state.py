@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Protocol
 
@@ -321,8 +322,10 @@ def admit(state: LedgerState, entry: Reserved) -> None:
 
 def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
     """Whether the sums are sure to be short enough to write down: a denominator divides the product of those added."""
-    kept = (balance.epsilon_spent, balance.delta_spent, balance.rho_spent, balance.loss_spent)
-    most = max(part.denominator for part in kept)
+    most = max(
+        *(balance.epsilon_spent.denominator, balance.delta_spent.denominator),
+        *(balance.rho_spent.denominator, balance.loss_spent.denominator),
+    )
     new = max(draw.epsilon.denominator, draw.delta.denominator, 1 if loss is None else loss.denominator)
     return most * new <= MOST_PARTS
 
@@ -379,8 +382,9 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
                 raise LedgerError(f"the count of charge {entry.charge} does not go on like this; nothing was changed.")
             state.put_charge(replace(charge, place=entry.place, holder=entry.holder))
         case Committed():
-            settled = replace(_open(state, entry.charge), state=State.COMMITTED)
-            state.put_charge(replace(settled, answer=row.number, answered=row.digest))
+            charge = _open(state, entry.charge)
+            settled = replace(charge, state=State.COMMITTED, answer=row.number, answered=row.digest)
+            state.put_charge(settled)
             state.put_answer(question_key(entry.question), row.number, row.digest)
         case Released():
             _give_back(state, entry.charge, State.RELEASED)
@@ -441,6 +445,11 @@ def request_of(entry: Reserved) -> str:
         *(entry.account.name, entry.unit, entry.datasets, entry.cost, entry.rho, entry.queued),
         *((name, getattr(entry, name)) for name in _ASKED if getattr(entry, name)),
     )
+    return _digest_of_parts(parts)
+
+
+@lru_cache(maxsize=256)
+def _digest_of_parts(parts: tuple[object, ...]) -> str:
     return hashlib.sha256(canonical([encode(part) for part in parts]).encode()).hexdigest()
 
 
@@ -449,6 +458,8 @@ def losses_of(state: LedgerState, entry: Reserved) -> dict[str, Fraction]:
 
     The first version of the entry stated one ρ, for all lines that a zCDP filter keeps.
     """
+    if not entry.losses and entry.rho is None:
+        return {}
     filtered = [line for line in entry.lines if drawn_on(state, line, entry.cost)[0].filter_cap is not None]
     losses = dict(entry.losses) if entry.rho is None else dict.fromkeys(filtered, entry.rho)
     if any(line not in filtered or loss < 0 for line, loss in losses.items()) or len(entry.losses) > len(losses):
@@ -528,6 +539,8 @@ def _is_life(balance: Balance) -> bool:
 
 def _added(total: Fraction, more: Fraction) -> Fraction:
     """The sum, rounded up to 60 digits once it has more than 100: an anchor has room for no more."""
+    if not more:
+        return total
     whole = total + more
     return whole if whole.denominator <= 10**100 else Fraction(ceil(whole * 10**60), 10**60)
 

@@ -223,10 +223,14 @@ def _budget(epsilon: str, delta: str) -> Budget:
     return Budget(epsilon=_part(epsilon), delta=_part(delta))
 
 
-def row_of(row: TableRow) -> Row:
+def row_of(row: Sequence[object]) -> Row:
     """A row of the record, from that of the database; bytes in the place of a text are never taken for it."""
-    texts = (row.kind, row.body, row.previous, row.digest, row.nonce, row.head, row.subtrees)
-    return Row(row.number, *(text if type(text) is str else repr(text) for text in texts))
+    *texts, number = row  # in the order of the columns
+    if type(number) is not int:
+        raise _unreadable("record")
+    if set(map(type, texts)) != {str}:
+        texts = [text if type(text) is str else repr(text) for text in texts]
+    return Row(number, *texts)  # type: ignore[arg-type]  # each is a text now
 
 
 @lru_cache(maxsize=256)
@@ -337,7 +341,7 @@ def charge_row(charge: Charge) -> dict[str, object]:
         "state": charge.state.value,
         "epsilon": _text(charge.cost.epsilon),
         "delta": _text(charge.cost.delta),
-        "losses": canonical(encode(charge.losses)),
+        "losses": canonical(encode(charge.losses)) if charge.losses else "[]",
         "lines": _lines_text(charge.lines),
         "idempotency": charge.idempotency,
         "request": charge.request,

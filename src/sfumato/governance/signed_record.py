@@ -4,6 +4,7 @@ Order of a write: prove the head by the anchor, prove what was read by the head,
 the new head. The database is not trusted at any moment: whoever can write to it can stop the ledger, not fool it.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from fractions import Fraction
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, NotDeclared, Refused, SfumatoError
+from sfumato.governance import log
 from sfumato.governance.anchor import FileAnchor, Head, SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.entries import ADMINISTRATIVE, Entry, Row
@@ -44,6 +46,7 @@ class Writing:
     record: "SignedRecord"
     transaction: Transaction
     head: SignedHead | None = field(default=None, init=False)
+    made: list[tuple[Entry, int]] = field(default_factory=list, init=False)
 
     def time(self, *, confirmed: bool = False) -> str:
         """The time of the next entry."""
@@ -52,6 +55,7 @@ class Writing:
     def append(self, entry: Entry) -> SignedHead:
         """Append an entry; one that an administrator signs, with that signature where the ledger has a root."""
         self.head = self.transaction.append(self.record.authorised(entry, self.transaction), self._signed)
+        self.made.append((entry, self.head.head.number))
         return self.head
 
     def _signed(self, totals: Totals) -> SignedHead:
@@ -129,11 +133,18 @@ class SignedRecord:
     def writing(self, *, durable: bool = True) -> Iterator[Writing]:
         """A transaction that appends; its head is anchored after it, and with ``durable`` waited for."""
         _ = self.signing
-        with self.store.writing() as transaction, self._proving(transaction, self.anchored()):
-            writing = Writing(self, transaction)
-            yield writing
-        if writing.head is not None:
-            self.advance(writing.head, durable=durable)
+        start = time.monotonic()
+        try:
+            with self.store.writing() as transaction, self._proving(transaction, self.anchored()):
+                writing = Writing(self, transaction)
+                yield writing
+            if writing.head is not None:
+                self.advance(writing.head, durable=durable)
+        except Exception as wrong:
+            log.refused(wrong, time.monotonic() - start)
+            raise
+        for entry, number in writing.made:
+            log.entered(entry, number, time.monotonic() - start)
 
     @contextmanager
     def _proving(self, transaction: Transaction, last: SignedHead | None) -> Iterator[None]:

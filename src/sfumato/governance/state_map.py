@@ -1,8 +1,9 @@
 """A Merkle map: one digest, its root, for any number of keys and values; each read and write takes O(log n) of it.
 
 A trie with 16 branches over the SHA-256 of a key. A child of a node is empty, a leaf (the hashes of a key and of its
-value) or the digest of a deeper node. Keys are never taken out, so that the same keys and values always give the same
-root, in whatever order they came.
+value) or the digest of a deeper node. Every node but the root leads to two leaves or more, so that the same keys and
+values always give the same root, in whatever order they came. A ledger takes no key out; who verifies one does, to see
+whether what came since a root is all that changed.
 """
 
 import hashlib
@@ -117,6 +118,24 @@ class StateMap:
                 self._nodes[deeper] = other
                 node[slot] = bytes(INNER)  # its digest is worked out with all others
             path = deeper
+
+    def take_out(self, key: bytes) -> None:
+        """Leave a key out, as if nothing had ever been put under it; nothing where there is none."""
+        if self.get(key) is None:
+            return
+        name, path = key.hex(), ""
+        while len(self._nodes[path][int(name[len(path)], 16)]) == INNER:
+            path = name[: len(path) + 1]
+        self._nodes[path][int(name[len(path)], 16)] = b""
+        while path:  # a leaf that is alone in its node goes up
+            rest = [child for child in self._nodes[path] if child]
+            if len(rest) != 1 or len(rest[0]) == INNER:
+                break
+            del self._nodes[path]
+            self._dirty.discard(path)
+            self._nodes[path[:-1]][int(path[-1], 16)] = rest[0]
+            path = path[:-1]
+        self._dirty.update(path[:depth] for depth in range(len(path) + 1))
 
     def root(self) -> str:
         """The root, after all that was put."""

@@ -95,9 +95,14 @@ def people(unit: Unit) -> Unit:
     return replace(unit, column="") if isinstance(unit, User | Family) else unit
 
 
+@lru_cache(maxsize=256)
+def _covered(unit: Unit, by: Unit) -> bool:
+    return covers(people(by), people(unit))
+
+
 def check_unit(balance: Balance, unit: Unit) -> None:
     """Refuse a charge whose guarantee is not one for the unit of the balance."""
-    if not covers(people(unit), people(balance.unit)):
+    if not _covered(balance.unit, unit):
         raise Refused(
             f"{balance.name!r} protects {describe(balance.unit)} and this would be charged for {describe(unit)}, which "
             "does not cover it. Nothing was read and nothing was spent. Ask for the unit of the account."

@@ -107,6 +107,10 @@ class Transaction:
         self._ledger, self._opening = ledger, opening
         self._map = StateMap(self._nodes, state, self._proven)
 
+    def map_at(self, root: str) -> StateMap:
+        """A map of its own over the stored nodes, held to a root; nothing that is put there is stored."""
+        return StateMap(self._nodes, root)
+
     def prove(self) -> None:
         """Refuse what was read so far if any of it is not what the signed head states, and name it."""
         if self._map is None or not self._met:
@@ -211,7 +215,8 @@ class Transaction:
 
     def _charge(self, number: int, row: TableRow) -> Charge:
         charge = charge_of(row)
-        self._meet(("charge", number), charge_leaf(charge))
+        if self._map is not None:
+            self._meet(("charge", number), charge_leaf(charge))
         return charge
 
     def charges(self) -> Iterator[Charge]:
@@ -289,7 +294,7 @@ class Transaction:
         if self._decided is None:
             end = self.end()
             found = self._known.get(end.decisions)
-            self._decided = self._remembered(end, self._governed(end) if found is None else found)
+            self._decided = self._remembered(end, self.decisions_at(end) if found is None else found)
         return self._decided
 
     def _remembered(self, end: Totals, decisions: DecisionState) -> DecisionState:
@@ -334,7 +339,13 @@ class Transaction:
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """The rows of the record after a number, in order, in batches."""
-        return map(row_of, self._paged(RECORD, "number", after))
+        while True:
+            self._run(RECORD, f"WHERE number > ? ORDER BY number LIMIT {PAGE}", (after,))
+            found = self.cursor.fetchall()
+            yield from map(row_of, found)
+            if len(found) < PAGE:
+                return
+            after = row_of(found[-1]).number
 
     def row_until(self, number: int) -> Row | None:
         """The last row of the record up to a number: that row, unless it was lost."""
@@ -380,9 +391,12 @@ class Transaction:
         self.put_row(row, signed, self.end().frontier)
         return signed
 
-    def put_row(self, row: Row, signed: SignedHead, tree: Frontier) -> None:
-        """Write a row with the head that it is the end of, and what it completed of the tree that it ends."""
-        made = {"head": signed.text, "subtrees": tree.subtrees}
+    def put_row(self, row: Row, signed: SignedHead | None, tree: Frontier) -> None:
+        """Write a row with the head that it is the end of, and what it completed of the tree that it ends.
+
+        Without a signed head it is written with the one that it has.
+        """
+        made = {"head": row.head if signed is None else signed.text, "subtrees": tree.subtrees}
         self._put(RECORD, {name: getattr(row, name) for name in columns(RECORD)} | made)
 
     def replace_state(self, state: MemoryLedgerState) -> None:
@@ -430,7 +444,7 @@ class Transaction:
         row = None if self.cursor.description is None else self.cursor.fetchone()
         self._totals(None if row is None else named(HEAD)(row))
 
-    def _governed(self, end: Totals) -> DecisionState:
+    def decisions_at(self, end: Totals) -> DecisionState:
         """Work out again what was decided, from the rows whose digests the signed head states, and from no others."""
         decisions, digest = DecisionState(ledger=self._ledger, keys=self._opening), ""
         kinds = [cls.KIND for cls in GOVERNING]
@@ -498,10 +512,13 @@ class Transaction:
         return next(self._all(table, wanted, tuple(keys.values())), None)
 
     def _all(self, table: sa.Table, some: str = "", values: tuple[object, ...] = ()) -> Iterator[TableRow]:
+        self._run(table, some, values)
+        return map(named(table), self.cursor.fetchall())
+
+    def _run(self, table: sa.Table, some: str, values: tuple[object, ...]) -> None:
         if self._put_off or self._moved:
             self.flush()
         rows.run(self.cursor, chosen(table, some), values)
-        return map(named(table), self.cursor.fetchall())
 
     def _paged(self, table: sa.Table, key: str, after: object = None) -> Iterator[TableRow]:
         """All rows in the order of their key, in batches."""

@@ -1,9 +1,16 @@
-"""Verification: whether the record, its stored state and its anchor agree, and if not, where."""
+"""Verification: whether the record, its stored state and its anchor agree, and if not, where.
 
+A digest covers all rows above it. One signature that holds for the end of a run of rows whose chain holds therefore
+speaks for all of them: whoever could change one of them without breaking the chain could find collisions of SHA-256. So
+one signature in :data:`RUN` is checked, and each where a chain is broken or a signature does not hold.
+"""
+
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any  # stored rows by keys, with values of four kinds
 
+from sfumato.core.documents import encode
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
@@ -11,10 +18,17 @@ from sfumato.governance.entries import KEYS, START, Acted, Entry, LedgerOpened, 
 from sfumato.governance.entry_tree import Frontier, entered
 from sfumato.governance.keyring import KeyRing
 from sfumato.governance.leaves import map_of
-from sfumato.governance.ledger_state import MemoryLedgerState, admit, apply, end_of
+from sfumato.governance.ledger_state import MemoryLedgerState, Totals, admit, apply, end_of
+from sfumato.governance.state_map import StateMap
 from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
+
+_TOLD = {Recovered.KIND, *(cls.KIND for cls in KEYS)}
+"""Entries that are read also where nothing is replayed: they say how numbers go on, and whose signatures hold."""
+
+RUN = 1000
+"""Rows for which one signature speaks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +45,7 @@ class LedgerFinding:
 def check(
     transaction: Transaction, *, heads: tuple[SignedHead, ...], key: str | None = None
 ) -> Iterator[LedgerFinding]:
-    """All that is wrong with a ledger and its stored state, in the order of the record: see :func:`check_record`."""
+    """All that is wrong with a ledger and its stored state: see :func:`check_record`."""
     return check_record(transaction.rows(), heads=heads, key=key, kept=transaction)
 
 
@@ -52,24 +66,34 @@ def check_record(
     key: str | None = None,
     kept: Transaction | None = None,
     unsigned: bool = False,
+    every_signature: bool = False,
+    replayed: bool = True,
     state: MemoryLedgerState | None = None,
 ) -> Iterator[LedgerFinding]:
-    """Everything that is wrong with a record, in its order; an auditor needs no more than its export and the heads.
+    """Everything that is wrong with a record; an auditor needs no more than its export and the heads.
 
     ``heads`` are signed heads to hold it to: the anchor's, and any that were published. ``key`` is the public key that
     the reader trusts, that of a root where the ledger has one; without it the one that the record states. ``kept`` is
     the stored state, if it is to follow from it too. ``unsigned`` rows are those of exports and databases from before
-    rows were signed. ``state`` is an empty one to replay in. Time and memory grow linearly with the record.
+    rows were signed. ``state`` is an empty one to replay in; one that was replayed before goes on after its head. With
+    ``every_signature`` that of each row is checked, though those below speak for it. Not ``replayed``, the chain and
+    the signatures alone are looked at, and no entry is read but those that say which keys sign. Time and memory grow
+    linearly with the record.
     """
-    state, readable = MemoryLedgerState() if state is None else state, True
-    number, digest, trusted = 0, START, key
-    ring: KeyRing | None = None
+    state, readable = MemoryLedgerState() if state is None else state, replayed
+    number, digest = (0, START) if state.head is None else (state.head.number, state.head.digest)
+    trusted, mapped = key, _Mapped(state)
+    ring = state.decided.keys
     bare: list[int] = []
-    digests: dict[int, str] = {}
+    digests: dict[int, str] = {} if state.head is None else {number: digest}
+    signed = _Signed(every=every_signature)
     wanted = list(heads)
     for row in rows:
-        entry = _safe(row)
-        yield from _linked(row, entry, number, digest)
+        told = replayed or row.number != number + 1 or row.number == 1 or row.kind in _TOLD
+        entry = _safe(row) if told else None
+        for finding in _linked(row, entry, number, digest):
+            signed.every = True
+            yield finding
         if isinstance(entry, Recovered) and entry.after and not _agreed_here(entry.after, number, digests):
             yield LedgerFinding(entry=row.number, problem="is a recovery that was agreed to for another record")
         number, digest = row.number, row.digest
@@ -78,7 +102,8 @@ def check_record(
         if bound is not None and digests.get(bound.head) != bound.digest:
             yield LedgerFinding(entry=number, problem="is a ballot that was signed for another record than this one")
         reached = [head for head in wanted if head.head.number <= row.number]
-        wanted = [head for head in wanted if head.head.number > row.number]
+        if reached:
+            wanted = [head for head in wanted if head.head.number > row.number]
         given_up = [head for head in reached if _given_up(head, row, entry)]
         for head in reached:
             if head not in given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
@@ -103,19 +128,21 @@ def check_record(
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
         if row.head:
-            problem = _signature(row, state if readable else None, trusted, ring)
+            problem = _stated(row, state.head if readable else None) if replayed else None
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
+            else:
+                yield from signed.after(row, trusted, ring)
             if isinstance(entry, Migrated):
                 bare.clear()  # those before it were replayed by who signed this one
         elif not unsigned:
             bare.append(row.number)
         for head in reached if readable else ():
-            if head.head.digest == row.digest and head.head.state not in ("", map_of(state).root()):
+            if head.head.digest == row.digest and head.head.state not in ("", mapped.now().root()):
                 yield LedgerFinding(entry=row.number, problem="leads to another state than a signed head states")
-            if head.head.digest == row.digest and head.head.tree not in ("", _tree(state)):
+            if head.head.digest == row.digest and head.head.tree not in ("", end_of(state).tree):
                 yield LedgerFinding(entry=row.number, problem="ends another tree of entries than a signed head states")
-        for head in given_up:
+        for head in given_up if replayed else ():
             after = state.head
             if isinstance(entry, Recovered) and entry.whole:
                 continue
@@ -123,6 +150,7 @@ def check_record(
                 yield LedgerFinding(
                     entry=row.number, problem="gave up a signed head without charging what that head states"
                 )
+    yield from signed.end(trusted, ring)
     if bare:
         yield LedgerFinding(
             entry=bare[0], problem=f"is not signed, nor are {len(bare) - 1} others: somebody added them to the database"
@@ -139,7 +167,7 @@ def check_record(
             yield LedgerFinding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
     if readable and kept is not None:
         try:
-            yield from _compared(state, kept)
+            yield from _compared(state, mapped.now(), kept)
         except (SfumatoError, ValueError) as wrong:
             yield LedgerFinding(entry=0, problem=f"the stored state cannot be read: {wrong}")
 
@@ -182,29 +210,23 @@ def _holds(head: SignedHead, trusted: str | None, ring: KeyRing | None) -> bool:
     return ring.signed(head) if ring is not None else trusted is not None and head.holds(trusted)
 
 
-def _signature(
-    row: Row, state: MemoryLedgerState | None, trusted: str | None, ring: KeyRing | None = None
-) -> str | None:
-    """What is wrong with the signed head of a row, if anything is; the root of the state is compared at heads alone."""
+def _stated(row: Row, end: Totals | None) -> str | None:
+    """Whether the signed head of a row states something else than the row and what follows from the record."""
+    if end is not None and row.head.startswith(_beginning(row, end)) and _ends(row, end):
+        return None
     try:
-        signed = SignedHead.read(row.head)
-    except SfumatoError:
+        head = json.loads(row.head)["head"]
+        stated = (head["number"], head["digest"])
+        sums = (head["at"], head["epsilon"], head["delta"], head.get("decisions", ""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return "carries something else than a signed head"
-    head = signed.head
-    if (head.number, head.digest) != (row.number, row.digest) or not _holds(signed, trusted, ring):
+    if stated != (row.number, row.digest):
         return "carries a signature that does not hold for it"
-    end = None if state is None else state.head
-    if end is not None and (head.at, head.epsilon, head.delta, head.decisions) != (
-        *(end.at, end.epsilon, end.delta, end.decisions),
-    ):
+    if end is not None and sums != (end.at, encode(end.epsilon), encode(end.delta), end.decisions):
         return "was signed with other sums or decisions than follow from the record"
-    if state is not None and head.tree not in ("", _tree(state)):  # heads before version 3 state none
+    if end is not None and head.get("tree", "") not in ("", end.tree):  # heads before version 3 state none
         return "was signed with another tree of entries than follows from the record"
     return None
-
-
-def _tree(state: MemoryLedgerState) -> str:
-    return end_of(state).tree
 
 
 def _completed(state: MemoryLedgerState, row: Row) -> str:
@@ -214,6 +236,68 @@ def _completed(state: MemoryLedgerState, row: Row) -> str:
         return entered(before, row.number, row.digest).subtrees
     except LedgerError:
         return row.subtrees
+
+
+def _beginning(row: Row, end: Totals) -> str:
+    """What the text of a head begins with as this code writes it; one that begins otherwise is read."""
+    return (
+        f'{{"head":{{"at":"{end.at}","decisions":"{end.decisions}","delta":"{encode(end.delta)}",'
+        f'"digest":"{row.digest}","epsilon":"{encode(end.epsilon)}","kind":"'
+    )
+
+
+def _ends(row: Row, end: Totals) -> bool:
+    """Whether the rest of it states the number and the tree, as this code writes them."""
+    return f',"number":{row.number},"state":"' in row.head and f'","tree":"{end.tree}","version":' in row.head
+
+
+@dataclass(slots=True)
+class _Signed:
+    """The rows whose signed heads were not checked yet: the last one speaks for those above it, if its own holds.
+
+    Where keys have roles each speaks for itself: who signed a row may have been revoked before it.
+    """
+
+    every: bool
+    waiting: list[tuple[int, str, str]] = field(default_factory=list)
+
+    def after(self, row: Row, trusted: str | None, ring: KeyRing | None) -> Iterator[LedgerFinding]:
+        """Remember a row; a run of them is checked."""
+        self.waiting.append((row.number, row.digest, row.head))
+        if self.every or ring is not None or len(self.waiting) >= RUN:
+            yield from self.end(trusted, ring)
+
+    def end(self, trusted: str | None, ring: KeyRing | None) -> Iterator[LedgerFinding]:
+        """Check those that wait."""
+        rows, self.waiting = self.waiting, []
+        if rows and not self.every and ring is None and _signed_row(*rows[-1], trusted, ring):
+            return
+        for row in rows:
+            if not _signed_row(*row, trusted, ring):
+                yield LedgerFinding(entry=row[0], problem="carries a signature that does not hold for it")
+
+
+def _signed_row(number: int, digest: str, head: str, trusted: str | None, ring: KeyRing | None) -> bool:
+    try:
+        signed = SignedHead.read(head)
+    except SfumatoError:
+        return False
+    return (signed.head.number, signed.head.digest) == (number, digest) and _holds(signed, trusted, ring)
+
+
+@dataclass(slots=True)
+class _Mapped:
+    """The map of a state that is replayed, made again only where the state has gone on."""
+
+    state: MemoryLedgerState
+    made: StateMap | None = None
+    at: Totals | None = None
+
+    def now(self) -> StateMap:
+        """The map of the state as it is."""
+        if self.made is None or self.at is not self.state.head:
+            self.made, self.at = map_of(self.state), self.state.head
+        return self.made
 
 
 def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[LedgerFinding]:
@@ -240,18 +324,17 @@ def _safe(row: Row) -> Entry | None:
         return None
 
 
-def _compared(replayed: MemoryLedgerState, transaction: Transaction) -> Iterator[LedgerFinding]:
-    """Where the stored state differs from the replayed one, which is used up: a row is taken off when it was seen."""
-    made = map_of(replayed)
+def _compared(replayed: MemoryLedgerState, made: StateMap, transaction: Transaction) -> Iterator[LedgerFinding]:
+    """Where the stored state differs from the replayed one."""
     end = None if replayed.head is None else replace(replayed.head, state=made.root())
     if transaction.totals() != end:
         yield LedgerFinding(entry=0, problem="the head in the stored state is not the end of the record")
     tables: tuple[tuple[str, dict[Any, Any], Iterable[tuple[Any, Any]]], ...] = (
-        ("balance", replayed.kept, ((balance.name, balance) for balance in transaction.balances())),
-        ("dataset", replayed.editions, ((edition.dataset, edition) for edition in transaction.editions())),
-        ("charge", replayed.charges, ((charge.number, charge) for charge in transaction.charges())),
-        ("answer", replayed.answers, transaction.answers()),
-        ("node", made.changed, transaction.nodes()),
+        ("balance", dict(replayed.kept), ((balance.name, balance) for balance in transaction.balances())),
+        ("dataset", dict(replayed.editions), ((edition.dataset, edition) for edition in transaction.editions())),
+        ("charge", dict(replayed.charges), ((charge.number, charge) for charge in transaction.charges())),
+        ("answer", dict(replayed.answers), transaction.answers()),
+        ("node", dict(made.changed), transaction.nodes()),
     )
     for what, expected, found in tables:
         differ = [name for name, value in found if expected.pop(name, None) != value]

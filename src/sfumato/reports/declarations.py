@@ -43,6 +43,7 @@ class _Declarations(Registry):
 
     def __init__(self) -> None:
         """Nothing is read yet: kinds may be registered later."""
+        super().__init__(())
 
     @property
     def _classes(self) -> dict[str, type]:
