@@ -104,6 +104,17 @@ def test_a_file_is_opened_so_that_nothing_can_be_written_to_it(home: Home, owner
         transaction.put_empty()
 
 
+def test_a_reader_leaves_no_file_behind(home: Home) -> None:
+    if not home.lite:
+        pytest.skip("about files")
+    furnished(home).close()
+    before = sorted(file.name for file in Path(home.url).parent.iterdir())
+    reader = Ledger.read(home.url, key=public(home), anchor=home.anchor)
+    reader.balances()
+    reader.close()
+    assert sorted(file.name for file in Path(home.url).parent.iterdir()) == before
+
+
 def test_another_key_and_a_private_key_in_the_place_of_the_public_one_are_refused(home: Home, owner: Ledger) -> None:
     with pytest.raises(LedgerError, match="signed with another key"):
         Ledger.read(home.url, key=SigningKey.new().public_text)

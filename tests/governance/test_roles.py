@@ -14,9 +14,10 @@ from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance import keyring, ledger_state, signed_record, transaction
-from sfumato.governance.board import Board
+from sfumato.governance.board import Action, Board, Choice, Reasons, Vote
 from sfumato.governance.entries import (
     AccountOpened,
+    Acted,
     Administered,
     BoardSeated,
     ClockConfirmed,
@@ -330,6 +331,9 @@ FORGED: dict[str, Callable[[str], Entry]] = {
     "board": lambda at: BoardSeated(
         at=at, board=Board(members=("eve", "mal", "sid"), quorum=2), by="eve", reason="x", proposal=None
     ),
+    "a board that names a vote": lambda at: BoardSeated(
+        at=at, board=Board(members=("eve", "mal", "sid"), quorum=2), by="eve", reason="x", proposal=1
+    ),
     "clock": lambda at: ClockConfirmed(at=at, since=at, reason="x"),
     "reprice": lambda at: Repriced(at=at, charge=7, cost=Budget(epsilon=1), losses=(), reason="x"),
 }
@@ -348,6 +352,63 @@ def test_what_a_thief_of_the_charging_key_forges_is_refused_and_named(
     reader = Ledger.read(here.home.url, key=here.root.public_text, anchor=here.home.anchor, checked=False)
     first = reader.verify()[0]
     assert (first.entry, "administrator" in first.problem) == (number, True)
+
+
+def test_a_thief_does_not_vote_for_members_without_a_key(here: Rooted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cap is raised by votes; of a member without a key the administrator vouches for the name, not who charges."""
+    ledger = here.furnished()
+    ben = SigningKey.new()
+    board = Board(members=("ada", "ben", "cho", "dai"), quorum=2, keys=(("ben", ben.public_text),))
+    ledger.seat(board, by="director", reason="the statute")
+    why = Reasons(benefit="beds", risk="a rare case", choice="enough")
+    given: dict[str, Any] = {"action": Action.RAISE, "subject": "more", "reasons": why, "account": "hospital"}
+    charging = here.open(administer=None)
+    with pytest.raises(Refused, match="needs the signature of an administrator"):
+        charging.propose(by="ada", amount=HALF, **given)
+    number = ledger.propose(by="ada", amount=HALF, **given)
+    charging.vote(number, by="ben", choice=Choice.YES, key=ben)  # who signs needs nobody else
+    with pytest.raises(Refused, match="needs the signature of an administrator"):
+        charging.vote(number, by="cho", choice=Choice.YES)
+    assert ledger.verify() == ()
+    vote = Vote(proposal=number, at=ledger.head().head.at, voter="cho", choice=Choice.YES, reason="")
+    forged = _forge(here, monkeypatch, lambda at: Acted(at=at, act=replace(vote, at=at), signature=None))
+    with pytest.raises(LedgerError, match="needs the signature of an administrator"):
+        here.open()
+    found = Ledger.read(here.home.url, key=here.root.public_text, checked=False).verify()
+    assert (found[0].entry, "administrator" in found[0].problem) == (forged, True)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "DELETE FROM record WHERE kind = 'ledger.key_revoked'",
+        "UPDATE record SET kind = 'ledger.started' WHERE kind = 'ledger.key_revoked'",
+        "UPDATE record SET kind = 'ledger.started' WHERE kind = 'ledger.key_certified'",
+        "UPDATE record SET kind = 'ledger.key_certified' WHERE kind = 'ledger.administered'",
+        "UPDATE record SET number = 1000 WHERE kind = 'ledger.key_revoked'",
+        "UPDATE record SET body = (SELECT body FROM record WHERE number = 2) WHERE kind = 'ledger.key_revoked'",
+        "DELETE FROM record WHERE number = 1",
+        'UPDATE record SET body = replace(body, \'"root":"\', \'"root":"0\') WHERE number = 1',
+    ],
+)
+def test_whoever_writes_to_the_database_alone_changes_no_key(here: Rooted, edit: str) -> None:
+    ledger = here.furnished()
+    ledger.revoke(here.release.public_text, role="release", reason="stolen", root=here.root)
+    charged(ledger)
+    ledger.close()
+    here.home.unlocked(edit)
+    with pytest.raises((LedgerError, Refused)):
+        here.open().check_release_key(here.release.public_text)
+    with pytest.raises((LedgerError, Refused)):
+        ledger.check_release_key(here.release.public_text)  # nor for who had it open
+
+
+def test_a_last_day_goes_by_one_clock() -> None:
+    key = keyring.CertifiedKey(role=Role.CHARGE, key="a", holder="x", since=1, until="2027-12-31")
+    assert key.valid(1, "2027-12-31T23:59:59+00:00")
+    assert not key.valid(1, "2027-12-31T20:00:00-11:00")  # that is the next day where everybody else is
+    assert key.valid(1, "2028-01-01T08:00:00+14:00")
+    assert not key.valid(1, "no time at all")
 
 
 def test_what_is_filed_as_something_else_is_named(here: Rooted, monkeypatch: pytest.MonkeyPatch) -> None:

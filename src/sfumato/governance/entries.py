@@ -434,6 +434,7 @@ AdministrativeEntry = (
     | PlanAdopted
     | Repriced
     | ClockConfirmed
+    | Acted
 )
 
 
@@ -484,9 +485,9 @@ Entry = (
 
 ADMINISTRATIVE = (
     *(AccountOpened, PopulationDeclared, DatasetDeclared, TermsDeclared, PolicyDeclared, WindowsDeclared),
-    *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed),
+    *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed, Acted),
 )
-"""The entries that an administrator signs, where a ledger has a root."""
+"""The entries that an administrator signs, where a ledger has a root; acts of the board if their actor did not."""
 
 KEYS = (KeyCertified, KeyRevoked, RootRotated)
 """The entries that a root signs."""

@@ -6,6 +6,7 @@ does everything.
 """
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from sfumato.core.documents import canonical, encode
@@ -14,9 +15,9 @@ from sfumato.errors import LedgerError, Refused
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.entries import (
     ADMINISTRATIVE,
+    Acted,
     Administered,
     AdministrativeEntry,
-    BoardSeated,
     Entry,
     KeyCertified,
     KeyRevoked,
@@ -55,7 +56,7 @@ class CertifiedKey:
     def valid(self, number: int, at: str) -> bool:
         """Whether it may act in an entry, by its number and its time."""
         within = self.since <= number and (self.ended is None or number <= self.ended)
-        return within and (self.until is None or at[:10] <= self.until)
+        return within and (self.until is None or _day(at) <= self.until)
 
     def refusal(self, number: int, at: str) -> str:
         """Why it may not, in words."""
@@ -63,7 +64,7 @@ class CertifiedKey:
             return f"it is certified from entry {self.since} on"
         if self.ended is not None and number > self.ended:
             return f"it was revoked by entry {self.ended} ({self.why})"
-        return f"its last day was {self.until}, and it is {at[:10]}"
+        return f"its last day was {self.until}, and it is {_day(at)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +167,12 @@ class KeyRing:
 
 
 def needs_administrator(entry: Entry) -> bool:
-    """Whether an entry of a ledger with a root must be signed by an administrator; later boards rest on a vote."""
-    return isinstance(entry, ADMINISTRATIVE) and not (isinstance(entry, BoardSeated) and entry.proposal is not None)
+    """Whether an entry of a ledger with a root must be signed by an administrator.
+
+    What a member of the board signed needs nobody else. Of one without a key the administrator vouches for the name:
+    else whoever charges could vote for everybody.
+    """
+    return isinstance(entry, ADMINISTRATIVE) and not (isinstance(entry, Acted) and entry.signature is not None)
 
 
 def administered(ring: KeyRing, entry: AdministrativeEntry, before: str, key: SigningKey) -> Administered:
@@ -203,6 +208,14 @@ def _administrative(ledger: str, entry: AdministrativeEntry, before: str) -> byt
         return canonical(["an administrative entry", ledger, before, encode(entry)]).encode()
     except UnicodeEncodeError:
         raise LedgerError("an entry holds text that has no bytes; it was not entered.") from None
+
+
+def _day(at: str) -> str:
+    """The day of a time in UTC; of a text that is no time, one that is after every last day."""
+    try:
+        return datetime.fromisoformat(at).astimezone(UTC).date().isoformat()
+    except (ValueError, OverflowError):
+        return "9999-12-31T"
 
 
 def signed_by_root(at: str, signed: SignedByRoot) -> KeyCertified | KeyRevoked | RootRotated:

@@ -303,25 +303,19 @@ def _given(url: URL) -> dict[str, object]:
 def _engine(url: URL, *, reads: bool = False) -> sa.Engine:
     """The connections; each begins its transactions explicitly, since drivers begin one after the first SELECT.
 
-    With ``reads`` a file of SQLite is opened so that nothing can be written to it; a server is asked for transactions
-    that read, whatever its role may do.
+    With ``reads`` nothing can be written to a file of SQLite; a server is asked for transactions that read, whatever
+    its role may do.
     """
     lite = url.get_backend_name() == "sqlite"
     if lite and reads:
-        path = Path(str(url.database))
-        how = {"mode": "ro", "uri": "true"}
-        # SQLite keeps two files beside a database. Who may make none reads the file as it is; all of it is proven.
-        beside = path.with_name(f"{path.name}-wal")
-        if not os.access(path.parent, os.W_OK) and not (beside.exists() and beside.stat().st_size):
-            how["immutable"] = "1"
-        url = URL.create("sqlite", database=f"file:{quote(str(path))}", query=how)
+        url = _as_it_lies(url)
     engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
 
     @sa.event.listens_for(engine, "connect")
     def durable(connection: rows.Connection, _: object) -> None:
         if lite:
             connection.isolation_level = None
-            for setting in () if reads else ("journal_mode=WAL", "synchronous=FULL"):
+            for setting in ("query_only=ON",) if reads else ("journal_mode=WAL", "synchronous=FULL"):
                 connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")
@@ -330,6 +324,18 @@ def _engine(url: URL, *, reads: bool = False) -> sa.Engine:
         connection.exec_driver_sql(_begin(lite=lite, writes=writes))
 
     return engine
+
+
+def _as_it_lies(url: URL) -> URL:
+    """The address of a file for a reader who may not write to it or beside it; any other reader tidies up behind."""
+    path = Path(str(url.database))
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return url
+    how = {"mode": "ro", "uri": "true"}
+    beside = path.with_name(f"{path.name}-wal")
+    if not (beside.exists() and beside.stat().st_size):
+        how["immutable"] = "1"  # SQLite would make files beside it; what is read is proven, whoever writes meanwhile
+    return URL.create("sqlite", database=f"file:{quote(str(path))}", query=how)
 
 
 def _begin(*, lite: bool, writes: bool = False) -> str:
