@@ -434,7 +434,6 @@ AdministrativeEntry = (
     | PlanAdopted
     | Repriced
     | ClockConfirmed
-    | Acted
 )
 
 
@@ -485,9 +484,9 @@ Entry = (
 
 ADMINISTRATIVE = (
     *(AccountOpened, PopulationDeclared, DatasetDeclared, TermsDeclared, PolicyDeclared, WindowsDeclared),
-    *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed, Acted),
+    *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed),
 )
-"""The entries that an administrator signs, where a ledger has a root; acts of the board if their actor did not."""
+"""The entries that an administrator signs, where a ledger has a root."""
 
 KEYS = (KeyCertified, KeyRevoked, RootRotated)
 """The entries that a root signs."""

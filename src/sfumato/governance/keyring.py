@@ -15,7 +15,6 @@ from sfumato.errors import LedgerError, Refused
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.entries import (
     ADMINISTRATIVE,
-    Acted,
     Administered,
     AdministrativeEntry,
     Entry,
@@ -167,12 +166,8 @@ class KeyRing:
 
 
 def needs_administrator(entry: Entry) -> bool:
-    """Whether an entry of a ledger with a root must be signed by an administrator.
-
-    What a member of the board signed needs nobody else. Of one without a key the administrator vouches for the name:
-    else whoever charges could vote for everybody.
-    """
-    return isinstance(entry, ADMINISTRATIVE) and not (isinstance(entry, Acted) and entry.signature is not None)
+    """Whether an entry of a ledger with a root must be signed by an administrator; acts of the board are its members'."""
+    return isinstance(entry, ADMINISTRATIVE)
 
 
 def administered(ring: KeyRing, entry: AdministrativeEntry, before: str, key: SigningKey) -> Administered:
