@@ -1,6 +1,7 @@
 """An owner process: who may charge through it, whose a charge is, and what becomes of clients that misbehave."""
 
 import os
+import secrets
 import socket
 import stat
 import struct
@@ -32,11 +33,17 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.owner.client import RemoteLedger, socket_of
 from sfumato.governance.owner.frames import MOST_BYTES, Frames, Gone, Peer, overflow_uid, peer_of
 from sfumato.governance.owner.messages import (
+    AdvanceRequest,
     AmountsRequest,
+    CloseRequest,
+    CommitRequest,
     DoneReply,
     ErrorReply,
+    GivenRequest,
     HelloRequest,
     ReservedReply,
+    ReserveRequest,
+    StoredRequest,
     WelcomeReply,
 )
 from sfumato.governance.owner.permissions import Permissions
@@ -496,6 +503,43 @@ def test_what_is_not_a_message_is_refused_in_words_and_ends_the_connection(ledge
             with pytest.raises(Gone):
                 frames.read(wait=10, within=10)
         assert account.left == Budget(epsilon=1)  # the others go on
+
+
+@pytest.mark.parametrize("times", [40, pytest.param(3000, marks=pytest.mark.long)])
+def test_messages_with_changed_bytes_never_end_the_owner_or_exceed_a_budget(ledger: Ledger, times: int) -> None:
+    """Other changes each time; a change that leaves a message may be answered, and a charge is then a charge."""
+    with served(ledger) as owner:
+        account = owner.account()
+        charge = account.reserve(Budget(epsilon="1/100"), datasets=[VISITS], question="how many")
+        whole = [
+            *(AmountsRequest(), StoredRequest(question="how many", datasets=(VISITS,)), GivenRequest(number=1)),
+            CommitRequest(number=charge.number, question="how many", certificate=answer(charge).certificate.text),
+            AdvanceRequest(number=charge.number, place=0, holder="a", datasets=(VISITS,)),
+            CloseRequest(datasets=(VISITS,), stored=((VISITS, ("rows",)),)),
+            ReserveRequest(
+                cost=THIRD,
+                datasets=(VISITS,),
+                event=LAPLACE,
+                idempotency="night",
+                queued=False,
+                seconds=60,
+                reads=("2026-01-01", "2026-01-31"),
+                question="how many",
+            ),
+        ]
+        for turn in range(times):
+            body = bytearray(Frames.packed(whole[turn % len(whole)])[4:])
+            for _ in range(1 + secrets.randbelow(3)):
+                place = secrets.randbelow(len(body))
+                body[place : place + secrets.randbelow(3)] = secrets.token_bytes(secrets.randbelow(3))
+            with raw(owner) as connection:
+                connection.sendall(framed(bytes(body)))
+                reply = Frames(connection).read(wait=10, within=10)
+                assert "Traceback" not in str(reply)
+        assert not any("failed with" in words or "ended by" in words for words in owner.said)
+        account.check_running(charge, datasets=[VISITS])
+        assert not account.closed(VISITS)
+        assert account.budget.covers(account.spent)
 
 
 @pytest.mark.parametrize("message", [AmountsRequest(), DoneReply()], ids=lambda one: one.KIND)

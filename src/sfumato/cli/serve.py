@@ -42,7 +42,7 @@ def serve(
         list[str] | None,
         typer.Option(metavar="USER=KEY", help="A public key, or its file, that signs for a user; else any key may."),
     ] = None,
-    connections: Annotated[int, typer.Option(min=1, max=10_000, help="Connections of one user at once.")] = 64,
+    connections: Annotated[int, typer.Option(min=1, max=10_000, help="Connections of one user at once.")] = 128,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:

@@ -46,7 +46,7 @@ class ServerLimits:
     held: float = 3600
     cut: float = 2
     ending: float = 10
-    each_user: int = 64
+    each_user: int = 128
     in_all: int = 512
 
 
