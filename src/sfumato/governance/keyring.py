@@ -166,7 +166,7 @@ class KeyRing:
 
 
 def needs_administrator(entry: Entry) -> bool:
-    """Whether an entry of a ledger with a root must be signed by an administrator; acts of the board are its members'."""
+    """Whether an entry of a ledger with a root must be signed by an administrator; acts of the board need no other."""
     return isinstance(entry, ADMINISTRATIVE)
 
 
