@@ -65,8 +65,10 @@ def init(
         typer.Option(metavar="URL", help="The database: a new SQLite file, or postgresql://… ; beside PLACE if none."),
     ] = None,
     anchor: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A new file for the anchor, on another disk than the database."),
+        str | None,
+        typer.Option(
+            metavar="FILE", help="A new file for the anchor, on another disk; or another database: postgresql://…#NAME."
+        ),
     ] = None,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The key that signs heads; made if it is not there.")
@@ -86,11 +88,11 @@ def init(
     made = settings.made(place, url=url, anchor=anchor, key=key)
     warning = _beside(made)
     if as_json:
-        paths = {"settings": made.file, "key": made.key, "anchor": made.anchor}
+        paths = {"settings": made.file, "key": made.key, "anchor": made.anchored_at}
         say_json({name: str(path) for name, path in paths.items()} | {"database": made.address, "warning": warning})
         return
     say(f"settings: {made.file}\ndatabase: {made.address}\nkey:      {made.key} (keep it secret; without it nothing")
-    say(f"          can be charged any more)\nanchor:   {made.anchor}")
+    say(f"          can be charged any more)\nanchor:   {made.anchored_at}")
     if warning is not None:
         say(f"warning:  {warning}")
     say("next:     sfumato account open NAME --unit user:COLUMN --epsilon … --reason …")

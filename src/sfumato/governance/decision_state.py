@@ -22,6 +22,7 @@ from sfumato.governance.entries import (
     Recovered,
     TermsDeclared,
     WindowsDeclared,
+    WitnessNamed,
 )
 from sfumato.governance.minutes import Minutes
 from sfumato.governance.permission import permit
@@ -35,7 +36,7 @@ __all__ = ["GOVERNING", "Adopted", "DecisionState", "actor", "agreed"]
 
 GOVERNING = (
     *(BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed),
-    ClockConfirmed,
+    *(ClockConfirmed, WitnessNamed),
 )
 """The entries that change it."""
 
@@ -75,6 +76,8 @@ class DecisionState:
     """How long the ledger may be left alone before somebody has to say that the clock is right."""
     recovered: int = 0
     """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
+    witness: WitnessNamed | None = None
+    """Who countersigns the record, and how much may be charged beyond what it has seen."""
 
     def after(self, number: int, entry: Entry) -> "DecisionState":
         """The state with one entry more, or a refusal that says why it may not be entered."""
@@ -100,6 +103,9 @@ class DecisionState:
                 return replace(self, silence=max(self.silence, lasted))
             case WindowsDeclared():
                 return replace(self, windows={**self.windows, entry.path: entry.windows})
+            case WitnessNamed():
+                self._check_witness(entry)
+                return replace(self, witness=entry)
             case PlanAdopted():
                 self._check_plan(entry)
                 adopted = Adopted(number=number, account=entry.account, schedule=entry.schedule)
@@ -160,6 +166,18 @@ class DecisionState:
             raise Refused(
                 f"{line!r} with {cap} was not decided by the board; nothing was changed. Request an exception with the "
                 f"subject {line!r} and this amount: sfumato budget request --action exception"
+            )
+
+    def _check_witness(self, entry: WitnessNamed) -> None:
+        """Refuse a witness that no board decided on where there is one."""
+        subject = f"witness {entry.key}"
+        asked = () if self.minutes is None else self.minutes.approved(Action.EXCEPTION)
+        if self.minutes is not None and not any(
+            proposal.subject == subject and proposal.amount == entry.lease for proposal in asked
+        ):
+            raise Refused(
+                f"this witness with a lease of {entry.lease} was not decided by the board; nothing was changed. Request "
+                f"an exception with the subject {subject!r} and this amount: sfumato budget request --action exception"
             )
 
     def sites_of(self, dataset: str) -> set[str]:
@@ -284,4 +302,5 @@ _LOST = "Nothing was changed, and the ledger stays shut."
 
 def _recovery(ledger: str, entry: Recovered) -> bytes:
     said: list[Json] = ["a recovery", ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]
-    return canonical([*said, "whole"] if entry.whole else said).encode()
+    more: list[Json] = [entry.witnessed, entry.basis] if entry.witnessed or entry.basis else []
+    return canonical([*said, "whole", *more] if entry.whole else [*said, *more]).encode()

@@ -151,6 +151,33 @@ class DurableLedger:
         if idempotency is not None:
             check_name(idempotency, "an idempotency key")
         asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
+
+        def charged() -> Reservation:
+            return self._reserved(
+                cost,
+                asked=asked,
+                event=event,
+                idempotency=idempotency,
+                queued=queued,
+                lasts=lasts,
+                reads=reads,
+                question=question,
+            )
+
+        return self.ledger.lease.within(charged)
+
+    def _reserved(
+        self,
+        cost: Budget,
+        *,
+        asked: tuple[Dataset, ...],
+        event: PrivacyEvent | None,
+        idempotency: str | None,
+        queued: bool,
+        lasts: timedelta | None,
+        reads: tuple[str, str] | None,
+        question: str | None,
+    ) -> Reservation:
         with self.ledger.record.writing() as writing:
             transaction, at = writing.transaction, writing.time()
             lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
@@ -178,6 +205,7 @@ class DurableLedger:
                 writing.confirm()
             else:
                 admit(transaction, entry)
+                self.ledger.lease.admit(transaction, cost)
                 balance = account_in(transaction, self.path)
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
                 account = charged.account(self.path, self.ledger.identifier)
@@ -278,6 +306,7 @@ class DurableLedger:
                 raise LedgerError(f"charge {charge.number} is queued and was never started; nothing was stored.")
             at = writing.time()
             writing.append(Committed(at=at, charge=charge.number, question=question, certificate=certificate))
+        self.ledger.lease.renew_beside()
 
     def release(self, reservation: Reservation) -> None:
         """Give a charge back: one that was queued and never started, so that no row was read for it."""

@@ -52,6 +52,7 @@ __all__ = [
     "Started",
     "TermsDeclared",
     "WindowsDeclared",
+    "WitnessNamed",
 ]
 
 START = "0" * 64
@@ -305,11 +306,12 @@ class Recovered:
     ``anchored`` is the text of the last head that was anchored before (empty if that was lost too). The entry's number
     follows both the record and that head, so numbers may jump here and nowhere else. ``approvals`` are the members of
     the board who agreed, each with a signature where the board knows that member's key. ``whole`` says that nobody
-    knows what the lost entries charged: then every balance is used up.
+    knows what the lost entries charged: then every balance is used up. ``witnessed`` is the text of the last head that
+    the witness had countersigned, where it was asked, and ``basis`` says in words how the gap is known.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     at: str
     reason: str
     anchored: str
@@ -317,6 +319,8 @@ class Recovered:
     gap: Budget
     approvals: tuple[tuple[str, str], ...] = ()
     whole: bool = False
+    witnessed: str = ""
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,6 +371,22 @@ class ClockConfirmed:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WitnessNamed:
+    """Who countersigns this record from now on, by a public key, and how much may be charged beyond what it has seen.
+
+    The ``lease`` comes into force with the first head that the witness countersigns with it. Where a board is seated,
+    it has decided on both.
+    """
+
+    KIND: ClassVar[str] = "ledger.witness"
+    VERSION: ClassVar[int] = 1
+    at: str
+    key: str
+    lease: Budget
+    reason: str
+
+
 Entry = (
     LedgerOpened
     | AccountOpened
@@ -390,6 +410,7 @@ Entry = (
     | Repriced
     | Migrated
     | ClockConfirmed
+    | WitnessNamed
 )
 
 CHARGING = (Reserved, Started, Advanced, Committed, Released, Expired)
@@ -404,6 +425,7 @@ ENTRIES = Registry(
             *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed, DataClosed),
             *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, PlanAdopted),
             *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced, Migrated, ClockConfirmed),
+            WitnessNamed,
         )
     )
 )

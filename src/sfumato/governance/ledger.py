@@ -15,8 +15,9 @@ from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit, describe
-from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.anchor import FileAnchor, SignedHead
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
+from sfumato.governance.anchor import Anchor, SignedHead
+from sfumato.governance.anchor_database import DatabaseAnchor, anchor_at
 from sfumato.governance.balances import Balance
 from sfumato.governance.decision_state import DecisionState, agreed
 from sfumato.governance.durable import DurableLedger
@@ -32,8 +33,10 @@ from sfumato.governance.entries import (
     Recovered,
     Repriced,
     Row,
+    WitnessNamed,
 )
 from sfumato.governance.governed import Governed
+from sfumato.governance.leasing import Lease
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import (
     Charge,
@@ -43,12 +46,14 @@ from sfumato.governance.ledger_state import (
     end_of,
     population_line,
 )
+from sfumato.governance.recovery import seen_loss
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
 from sfumato.governance.verify import LedgerFinding, check, checked_state
+from sfumato.governance.witnessed import WitnessedHead, witnessed_findings
 
 __all__ = ["Ledger"]
 
@@ -61,8 +66,9 @@ class Ledger(Governed):
     Assumes: the anchor is kept apart from the database, and whoever can write to both, or holds the key, is trusted.
     """
 
-    def __init__(self, record: SignedRecord) -> None:
+    def __init__(self, record: SignedRecord, witness: str | None = None) -> None:
         self.record = record
+        self.lease = Lease(record, witness)
         self.identifier = record.identifier
 
     def __repr__(self) -> str:
@@ -76,12 +82,15 @@ class Ledger(Governed):
         key: SigningKey | str | Path,
         anchor: str | Path,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
     ) -> "Ledger":
-        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk."""
-        signing, store, place = _key(key), Store(url), FileAnchor(anchor)
-        if place.last() is not None:
-            raise LedgerError(f"the anchor {anchor} exists already; nothing was made. Give a new file.")
+        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk, or another database."""
+        signing, store, place = _key(key), Store(url), anchor_at(anchor)
+        if isinstance(place, DatabaseAnchor) and place.store.url == store.url:
+            raise InvalidInput("the anchor would lie in the ledger's own database; nothing was made. Name another one.")
         with _closed_on_error(store):
+            if place.last() is not None:
+                raise LedgerError(f"the anchor {place.name} exists already; nothing was made. Give a new one.")
             store.create()
             record = SignedRecord(store, place, signing, secrets.token_hex(16), clock)
             with store.writing() as transaction:
@@ -89,7 +98,7 @@ class Ledger(Governed):
                 entry = LedgerOpened(at=written(clock()), identifier=record.identifier, key=signing.public_text)
                 first = transaction.append(entry, record.signed)
             place.create(first)
-        return cls(record)
+        return cls(record, witness)
 
     @classmethod
     def open(
@@ -99,13 +108,15 @@ class Ledger(Governed):
         key: SigningKey | str | Path,
         anchor: str | Path,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
     ) -> "Ledger":
         """Open a ledger, after comparing it with its anchor; one that lost entries is refused.
 
         What came after the anchored head is believed by the signatures of its rows. A ledger of older tables is
-        replayed from its first entry and held to its anchor before they are brought up to date.
+        replayed from its first entry and held to its anchor before they are brought up to date. ``witness`` is where
+        the witness is asked that the record names, if it names one.
         """
-        ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock)
+        ledger = cls.unchecked(url, key=key, anchor=anchor, clock=clock, witness=witness)
         record = ledger.record
         with _closed_on_error(record.store):
             with record.reading() as transaction:
@@ -126,6 +137,8 @@ class Ledger(Governed):
         charge: Budget | None = None,
         approvals: Mapping[str, SigningKey | None] | None = None,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
+        witness_lost: bool = False,
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
 
@@ -138,10 +151,15 @@ class Ledger(Governed):
         are gone; certificates still verify. Every row is checked first, and the stored state is written anew from the
         record. Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
         after it, and where the anchor is newer than that it is refused.
+
+        Where the record names a witness, it is asked: then every balance is charged what the witness has seen and the
+        record does not hold, and its lease, for what may have come after; an old anchor beside an old database does
+        not hide that. Where the witness is lost too (``witness_lost``), everything that is left is charged. The entry
+        says how the gap is known.
         """
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
-        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        signing, store, place = _key(key), _existing(url), anchor_at(anchor)
         with _closed_on_error(store):
             last = place.readable()
             with store.rewriting() as (transaction, older):
@@ -153,15 +171,27 @@ class Ledger(Governed):
                     )
                 state = checked_state(transaction.rows(), heads=(), key=signing.public_text, unsigned=older is not None)
                 digests = {} if last is None else _digests(transaction, last.head.number)
-                lost, gap = record.gap(end_of(state), digests, last)
-                most = charge or Budget.none()
+                named = state.decided.witness
+                seen = None if named is None or witness_lost else seen_loss(record, transaction, named, witness)
+                missed = seen is not None and not seen.held
+                lost, gap = record.gap(end_of(state), digests, last, missed=missed or witness_lost)
+                most, basis = charge or Budget.none(), _basis(last)
+                unknown = gap is None or witness_lost
+                if seen is not None:
+                    unknown, basis = seen.gap is None, f"{basis}; {seen.basis}" if last is not None else seen.basis
+                    most = _larger(most, seen.gap or most)
+                    lost = max(lost, seen.last.signed.head.number - end_of(state).number)
+                elif named is not None:
+                    unknown, basis = True, "the witness is lost, or saw nothing: nobody knows what was charged"
                 entry = Recovered(
                     at=written(record.clock()),
                     reason=reason,
                     anchored="" if last is None else last.text,
                     lost=lost,
                     gap=_larger(gap or Budget.none(), most),
-                    whole=gap is None or older is not None,
+                    whole=unknown or older is not None,
+                    witnessed="" if seen is None else seen.last.text,
+                    basis=basis,
                 )
                 given = (approvals or {}).items()
                 entry = replace(
@@ -174,7 +204,7 @@ class Ledger(Governed):
                 place.create(after)
             else:
                 place.advance(after, durable=True)
-        return cls(record)
+        return cls(record, witness)
 
     @property
     def key(self) -> SigningKey:
@@ -356,16 +386,23 @@ class Ledger(Governed):
         with self.record.reading() as transaction:
             return self.record.head(transaction)
 
-    def verify(self, *heads: SignedHead) -> tuple[LedgerFinding, ...]:
-        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too."""
+    def verify(self, *heads: SignedHead, witnessed: Sequence[WitnessedHead] = ()) -> tuple[LedgerFinding, ...]:
+        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too.
+
+        Heads that were ``witnessed`` are held to the witness that the record names, and the record to them.
+        """
         anchored = self.record.anchor.readable()
         with self.record.store.reading() as transaction:  # whatever it holds
             known = heads if anchored is None else (*heads, anchored)
             found = tuple(check(transaction, heads=known, key=self.record.key.public_text))
+            for head in witnessed:
+                keys = [entry.key for row in transaction.rows() if isinstance(entry := _named(row), WitnessNamed)]
+                problems = witnessed_findings(transaction.rows(), head, keys, self.record.key.public_text)
+                found = (*found, *(LedgerFinding(entry=place, problem=problem) for place, problem in problems))
         if anchored is None:
             found = (
                 *found,
-                LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.path} is missing or cannot be read"),
+                LedgerFinding(entry=0, problem=f"the anchor {self.record.anchor.name} is missing or cannot be read"),
             )
         return found
 
@@ -376,6 +413,7 @@ class Ledger(Governed):
 
     def close(self) -> None:
         """Give the database's connections back."""
+        self.lease.wait()
         self.record.store.close()
 
     @classmethod
@@ -386,15 +424,16 @@ class Ledger(Governed):
         key: SigningKey | str | Path,
         anchor: str | Path,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
     ) -> "Ledger":
         """Open a ledger without comparing it with its anchor: only to verify one that might be refused."""
-        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        signing, store, place = _key(key), _existing(url), anchor_at(anchor)
         with _closed_on_error(store):
             if not store.current():
                 _brought_up_to_date(store, place, signing, clock)
             with store.reading() as transaction:
                 identifier = _identifier(transaction, signing, store)
-        return cls(SignedRecord(store, place, signing, identifier, clock))
+        return cls(SignedRecord(store, place, signing, identifier, clock), witness)
 
     def decision_state(self) -> DecisionState:
         """What was decided and declared so far."""
@@ -422,6 +461,10 @@ def _closed_on_error(store: Store) -> Iterator[None]:
         raise
 
 
+def _named(row: Row) -> Entry | None:
+    return row.entry if row.kind == WitnessNamed.KIND else None
+
+
 def _key(key: SigningKey | str | Path) -> SigningKey:
     return key if isinstance(key, SigningKey) else SigningKey.load(key)
 
@@ -445,7 +488,7 @@ def _identifier(transaction: Transaction, key: SigningKey, store: Store) -> str:
     return opened.identifier
 
 
-def _brought_up_to_date(store: Store, place: FileAnchor, key: SigningKey, clock: Callable[[], datetime]) -> None:
+def _brought_up_to_date(store: Store, place: Anchor, key: SigningKey, clock: Callable[[], datetime]) -> None:
     """Replay a ledger of older tables, hold it to its anchor, and only then sign what follows from it."""
     with store.rewriting() as (transaction, older):
         if older is None:
@@ -454,7 +497,7 @@ def _brought_up_to_date(store: Store, place: FileAnchor, key: SigningKey, clock:
         last = record.anchored()
         if last.head.state:
             raise LedgerError(
-                f"the tables of {store.name} are older than its anchor {place.path}: the database was restored from a "
+                f"the tables of {store.name} are older than its anchor {place.name}: the database was restored from a "
                 "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."
             )
         state = checked_state(transaction.rows(), heads=(last,), key=key.public_text, unsigned=True)
@@ -476,6 +519,12 @@ def _migrated(state: MemoryLedgerState, older: str) -> Migrated:
 def _digests(transaction: Transaction, number: int) -> dict[int, str]:
     row = transaction.row(number)
     return {} if row is None else {number: row.digest}
+
+
+def _basis(last: SignedHead | None) -> str:
+    if last is None:
+        return "the anchor is lost: nobody knows what was charged"
+    return f"the anchor was at entry {last.head.number}"
 
 
 def _larger(one: Budget, other: Budget) -> Budget:

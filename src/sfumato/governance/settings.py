@@ -1,4 +1,4 @@
-"""The settings of a ledger: where its database, its key and its anchor are, in one small TOML file.
+"""The settings of a ledger: where its database, its key, its anchor and its witness are, in one small TOML file.
 
 Paths in the file are taken from the folder that it lies in, so that a ledger can be moved as a whole.
 """
@@ -37,7 +37,10 @@ class Settings:
     file: Path
     url: str
     key: Path
-    anchor: Path
+    anchor: Path | str
+    """A file, or the address of a row in another database."""
+    witness: str | None = None
+    """Where the witness that the record names is asked."""
 
     @classmethod
     def load(cls, file: str | Path) -> "Settings":
@@ -50,7 +53,8 @@ class Settings:
                 file=place,
                 url=_based(fields["url"], folder),
                 key=folder / _home(fields["key"]),
-                anchor=folder / _home(fields["anchor"]),
+                anchor=_anchor(fields["anchor"], folder),
+                witness=fields.get("witness"),
             )
         except InvalidInput as wrong:
             raise InvalidInput(f"{place}: {wrong}") from None
@@ -65,9 +69,18 @@ class Settings:
         return shown(self.url)
 
     @property
+    def anchored_at(self) -> str:
+        """The anchor without a password, to be shown."""
+        if not isinstance(self.anchor, str):
+            return str(self.anchor)
+        from sfumato.governance.store import shown
+
+        return shown(self.anchor)
+
+    @property
     def same_disk(self) -> bool | None:
-        """Whether anchor and database lie on one disk; None where the database is a server's."""
-        if "://" in self.url:
+        """Whether anchor and database lie on one disk; None where one of them is an address."""
+        if "://" in self.url or isinstance(self.anchor, str):
             return None
         return self.anchor.parent.stat().st_dev == Path(self.url).parent.stat().st_dev
 
@@ -80,10 +93,12 @@ class Settings:
         said = {
             "url": self.url if "://" in self.url else _short(Path(self.url), folder),
             "key": _short(self.key, folder),
-            "anchor": _short(self.anchor, folder),
+            "anchor": self.anchor if isinstance(self.anchor, str) else _short(self.anchor, folder),
         }
+        if self.witness is not None:
+            said["witness"] = self.witness
         text = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in said.items())
-        secret = self.address != self.url
+        secret = self.address != self.url or self.anchored_at != str(self.anchor)
         try:
             descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
         except FileExistsError:
@@ -127,7 +142,7 @@ def opened(given: str | Path | None = None) -> "Ledger":
     from sfumato.governance.ledger import Ledger
 
     settings = found(given)
-    return Ledger.open(settings.url, key=_key(settings), anchor=settings.anchor)
+    return Ledger.open(settings.url, key=_key(settings), anchor=settings.anchor, witness=settings.witness)
 
 
 def unchecked(given: str | Path | None = None) -> "Ledger":
@@ -135,7 +150,7 @@ def unchecked(given: str | Path | None = None) -> "Ledger":
     from sfumato.governance.ledger import Ledger
 
     settings = found(given)
-    return Ledger.unchecked(settings.url, key=_key(settings), anchor=settings.anchor)
+    return Ledger.unchecked(settings.url, key=_key(settings), anchor=settings.anchor, witness=settings.witness)
 
 
 def made(
@@ -144,6 +159,7 @@ def made(
     url: str | None = None,
     anchor: str | Path | None = None,
     key: str | Path | None = None,
+    witness: str | None = None,
 ) -> Settings:
     """Make a ledger and its settings file; nothing that exists is overwritten.
 
@@ -160,17 +176,19 @@ def made(
         file=place,
         url=str(folder / database) if url is None else _based(url, Path.cwd()),
         key=folder / f"{place.stem}.key" if key is None else Path(key).absolute(),
-        anchor=folder / f"{place.stem}.anchor" if anchor is None else Path(anchor).absolute(),
+        anchor=folder / f"{place.stem}.anchor" if anchor is None else _anchor(str(anchor), Path.cwd()),
+        witness=witness,
     )
-    for taken in (place, settings.anchor):
-        if taken.exists() or taken.is_symlink():
+    file = settings.anchor if isinstance(settings.anchor, Path) else None
+    for taken in (place, file):
+        if taken is not None and (taken.exists() or taken.is_symlink()):
             raise LedgerError(
                 f"{taken} is there already: a ledger was made here before, and nothing was changed. Use it with "
                 f"--ledger {place}, or choose another place."
             )
-    if settings.anchor.parent != folder and not settings.anchor.parent.is_dir():
+    if file is not None and file.parent != folder and not file.parent.is_dir():
         raise InvalidInput(
-            f"there is no folder {settings.anchor.parent} for the anchor, and none was made: its disk may be missing. "
+            f"there is no folder {file.parent} for the anchor, and none was made: its disk may be missing. "
             "Nothing was made. Mount it, or name another place with --anchor."
         )
     known = SigningKey.load(settings.key) if settings.key.exists() else None
@@ -182,7 +200,7 @@ def made(
     signing = known or SigningKey.new()
     if known is None:
         signing.save(settings.key)  # before the first entry: a ledger without its key would be lost
-    Ledger.create(settings.url, key=signing, anchor=settings.anchor).close()
+    Ledger.create(settings.url, key=signing, anchor=settings.anchor, witness=settings.witness).close()
     settings.write()
     return settings
 
@@ -200,8 +218,10 @@ def _read(place: Path) -> dict[str, str]:
             raise NotDeclared(
                 f'{place} does not say {name} = "…"; no ledger was opened. Settings hold url, key and anchor.'
             )
-    if set(body) - set(_FIELDS):
-        unknown = ", ".join(sorted(map(repr, set(body) - set(_FIELDS))))
+    if "witness" in body and (not isinstance(body["witness"], str) or not body["witness"].startswith("http")):
+        raise InvalidInput(f"{place}: witness is the address of a witness, http://…; no ledger was opened.")
+    if set(body) - {*_FIELDS, "witness"}:
+        unknown = ", ".join(sorted(map(repr, set(body) - {*_FIELDS, "witness"})))
         raise InvalidInput(f"{place} has unknown fields: {unknown}. No ledger was opened. Take them out.")
     return body
 
@@ -219,6 +239,14 @@ def _based(url: str, folder: Path) -> str:
     """An address with a path of SQLite taken from a folder."""
     path = url.removeprefix("sqlite:///")
     return path if "://" in path else str(folder / _home(path))
+
+
+def _anchor(text: str, folder: Path) -> Path | str:
+    """An anchor: an address of another database, or a path taken from a folder."""
+    if "://" not in text:
+        return folder / _home(text)
+    path = text.removeprefix("sqlite:///")
+    return text if path == text else f"sqlite:///{folder / _home(path)}"
 
 
 def _home(path: str) -> Path:

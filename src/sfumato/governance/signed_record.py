@@ -13,11 +13,12 @@ from fractions import Fraction
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, NotDeclared, Refused, SfumatoError
-from sfumato.governance.anchor import FileAnchor, Head, SignedHead
+from sfumato.governance.anchor import Anchor, Head, SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.entries import Entry, Row
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, Totals, account_line, apply, end_of
+from sfumato.governance.lineage import Lineage, follows
 from sfumato.governance.store import Store
 from sfumato.governance.terms import levels_of, written
 from sfumato.governance.transaction import Transaction
@@ -68,10 +69,11 @@ class SignedRecord:
     """
 
     store: Store
-    anchor: FileAnchor
+    anchor: Anchor
     key: SigningKey
     identifier: str
     clock: Callable[[], datetime] = system_clock
+    lineage: Lineage = field(default_factory=Lineage)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -84,9 +86,10 @@ class SignedRecord:
     def writing(self, *, durable: bool = True) -> Iterator[Writing]:
         """A transaction that appends; its head is anchored after it, and with ``durable`` waited for."""
         with self.store.writing() as transaction, self._proving(transaction, self.anchored()):
-            writing = Writing(self, transaction)
+            writing, before = Writing(self, transaction), transaction.end().digest
             yield writing
         if writing.head is not None:
+            self.lineage.grew(before, writing.head.head)
             self.advance(writing.head, durable=durable)
 
     @contextmanager
@@ -152,12 +155,12 @@ class SignedRecord:
         last = self.anchor.last()
         if last is None:
             raise LedgerError(
-                f"the anchor {self.anchor.path} is missing, and without it an old backup could pass for the ledger. "
+                f"the anchor {self.anchor.name} is missing, and without it an old backup could pass for the ledger. "
                 "Nothing was read and nothing was spent. Bring the anchor back, or have the board recover the ledger."
             )
         if not last.holds(self.key.public_text) or last.head.ledger != self.identifier:
             raise LedgerError(
-                f"the anchor {self.anchor.path} is not signed for this ledger; nothing was read and nothing was "
+                f"the anchor {self.anchor.name} is not signed for this ledger; nothing was read and nothing was "
                 "spent. Open the ledger with its own anchor."
             )
         return last
@@ -170,12 +173,12 @@ class SignedRecord:
         with self.store.reading() as transaction:
             digest = head.head.digest
             for row in transaction.rows(head.head.number):
-                if row.number > newest.head.number or not _follows(row, digest):
+                if row.number > newest.head.number or not follows(row, digest):
                     break
                 digest = row.digest
         if digest != newest.head.digest:
             raise LedgerError(
-                f"the anchor {self.anchor.path} is at entry {newest.head.number}, which does not follow entry "
+                f"the anchor {self.anchor.name} is at entry {newest.head.number}, which does not follow entry "
                 f"{head.head.number} here: two copies of this ledger are in use. Nothing was delivered. Stop both and "
                 "compare them: sfumato ledger verify"
             )
@@ -199,7 +202,7 @@ class SignedRecord:
         if head.number == place.number and head.digest != place.digest:
             raise self._rewritten(place.number)
         for row in transaction.rows(place.number):
-            if not _follows(row, place.digest):
+            if not follows(row, place.digest):
                 at = transaction.row(last.head.number)
                 if at is None or at.digest != last.head.digest:
                     raise self._rewritten(last.head.number)
@@ -247,19 +250,22 @@ class SignedRecord:
         transaction.replace_state(state)
         return signed
 
-    def gap(self, state: Totals, digests: dict[int, str], last: SignedHead | None) -> tuple[int, Budget | None]:
-        """How many entries are lost, and the most that they can have charged to any balance, if that is known.
+    def gap(
+        self, state: Totals, digests: dict[int, str], last: SignedHead | None, *, missed: bool = False
+    ) -> tuple[int, Budget | None]:
+        """How many entries are lost, and the most that they can have charged to any balance, if the anchor knows.
 
-        ``digests`` are those of the record by number, ``last`` is the head that was anchored.
+        ``digests`` are those of the record by number, ``last`` is the head that was anchored. ``missed`` says that a
+        witness has seen entries which the record does not hold.
         """
         if last is None:
             return 0, None
         if not last.holds(self.key.public_text) or last.head.ledger != self.identifier:
-            raise LedgerError(f"the anchor {self.anchor.path} is not signed for this ledger; nothing was changed.")
+            raise LedgerError(f"the anchor {self.anchor.name} is not signed for this ledger; nothing was changed.")
         found = digests.get(last.head.number)
         if found == last.head.digest:
-            if self._ran_ahead(state):
-                return 0, Budget.none()  # nothing is lost: an entry was made by a clock that ran ahead
+            if missed or self._ran_ahead(state):
+                return 0, Budget.none()  # as far as the anchor knows: an old one, or a clock that ran ahead
             raise Refused("the record holds all that was anchored; there is nothing to recover. Nothing was changed.")
         epsilon, delta = last.head.epsilon, last.head.delta
         if found is None:  # else the two went apart at an entry that nobody knows
@@ -270,10 +276,6 @@ class SignedRecord:
     def _ran_ahead(self, totals: Totals) -> bool:
         """Whether the last entry was made by a clock that this one is far behind."""
         return self.clock() < datetime.fromisoformat(totals.at) - SKEW
-
-
-def _follows(row: Row, digest: str) -> bool:
-    return row.previous == digest and row.digest == row.expected
 
 
 def account_in(transaction: Transaction, path: str) -> Balance:
