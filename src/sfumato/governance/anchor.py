@@ -192,6 +192,10 @@ class Anchor(Protocol):
         """Keep a witnessed head in place of the one before. To lose it costs one more question to the witness."""
         ...
 
+    def close(self) -> None:
+        """Give back what is held; it can be used again."""
+        ...
+
 
 def foreign(name: str, ledger: str) -> LedgerError:
     """The refusal to move the anchor of another ledger."""
@@ -284,6 +288,9 @@ class FileAnchor:
         with self._failing():
             new.write_text(text, "utf-8")
             new.replace(self._beside)
+
+    def close(self) -> None:
+        """Nothing: the file is open only while it is used."""
 
     @property
     def _beside(self) -> Path:

@@ -120,6 +120,10 @@ class DatabaseAnchor:
         with self._transaction(writes=True, durable=False) as cursor:
             rows.run(cursor, f"UPDATE {TABLE} SET witnessed = ? WHERE name = ?", (text, self.row))  # noqa: S608 - ours
 
+    def close(self) -> None:
+        """Give the connections back."""
+        self.store.close()
+
     def _head(self, text: str) -> SignedHead:
         try:
             return SignedHead.read(text)
@@ -162,6 +166,6 @@ class DatabaseAnchor:
 
     def _failed(self, why: str) -> LedgerError:
         return LedgerError(
-            f"the anchor {self.name} cannot be used: {why}. Nothing was read and nothing was delivered; what the record "
-            "holds counts. Repair the anchor's database and try again."
+            f"the anchor {self.name} cannot be used: {why}. Nothing was read and nothing was delivered; what the "
+            "record holds counts. Repair the anchor's database and try again."
         )

@@ -176,8 +176,9 @@ class DecisionState:
             proposal.subject == subject and proposal.amount == entry.lease for proposal in asked
         ):
             raise Refused(
-                f"this witness with a lease of {entry.lease} was not decided by the board; nothing was changed. Request "
-                f"an exception with the subject {subject!r} and this amount: sfumato budget request --action exception"
+                f"this witness with a lease of {entry.lease} was not decided by the board; nothing was changed. "
+                f"Request an exception with the subject {subject!r} and this amount: sfumato budget request "
+                "--action exception"
             )
 
     def sites_of(self, dataset: str) -> set[str]:

@@ -90,8 +90,8 @@ class Lease:
             except _UsedUp:
                 self.renew()
         raise Refused(
-            "others used up the lease of the witness as fast as it was renewed. Nothing was read and nothing was spent. "
-            "Try again, or have a larger lease decided."
+            "others used up the lease of the witness as fast as it was renewed. Nothing was read and nothing was "
+            "spent. Try again, or have a larger lease decided."
         )
 
     def admit(self, transaction: Transaction, cost: Budget) -> None:
@@ -165,22 +165,26 @@ class Lease:
 
         That it does is not looked up in the database, where anybody may have put a row, but followed from row to row.
         """
-        last = self._last
-        if last is not None and last.witness == named.key and self.record.lineage.reaches(transaction, last, end):
+        last = self._reached(transaction, named, end, self._last)
+        self._last = last or self._reached(transaction, named, end, self._kept(named))
+        return self._last
+
+    def _reached(
+        self, transaction: Transaction, named: WitnessNamed, end: Totals, last: WitnessedHead | None
+    ) -> WitnessedHead | None:
+        """A witnessed head, if it counts; one that the record should go on from, and does not, shuts it."""
+        if last is None or last.witness != named.key:
+            return None
+        if self.record.lineage.reaches(transaction, last, end):
             return last
-        kept = self._kept(named)
-        if kept is None:
-            return None
-        if kept.signed.head.number > end.number:
-            raise LedgerError(
-                f"the witness has seen entry {kept.signed.head.number} of this ledger, and the record ends at "
-                f"{end.number}: an old database was brought back, with its anchor. Nothing was read and nothing was "
-                "spent. Bring the newer one back, or have the board recover the ledger."
-            )
-        if not self.record.lineage.reaches(transaction, kept, end):
-            return None
-        self._last = kept
-        return kept
+        seen = last.signed.head.number
+        if transaction.decision_state().recovered > seen:
+            return None  # it was given up
+        raise LedgerError(
+            f"the witness has seen entry {seen} of this ledger, and the record, which ends at {end.number}, does not go "
+            "on from it: an old database was brought back, with its anchor, or two copies are in use. Nothing was read "
+            "and nothing was spent. Bring the newer one back, or have the board recover the ledger."
+        )
 
     def _kept(self, named: WitnessNamed) -> WitnessedHead | None:
         """The witnessed head that is kept beside the anchor, if it is one."""
@@ -213,6 +217,11 @@ class Lease:
             else:
                 self._last = base
                 return base  # type: ignore[return-value]  # the loop ended with an answer
+            if recovery is not None:
+                raise LedgerError(
+                    f"the witness does not take entry {recovery.number} for a recovery that gives up what it has seen: "
+                    "it must name the last head and charge its lease. Nothing was read and nothing was spent."
+                )
             base, recovery = self._seen_by(client, answer.last, known)
         raise Refused("others tell the witness more, as fast as this process; nothing was spent. Try again.")
 

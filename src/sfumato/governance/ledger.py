@@ -414,6 +414,7 @@ class Ledger(Governed):
     def close(self) -> None:
         """Give the database's connections back."""
         self.lease.wait()
+        self.record.anchor.close()
         self.record.store.close()
 
     @classmethod

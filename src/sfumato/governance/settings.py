@@ -166,6 +166,7 @@ def made(
     Without ``url`` the database is an SQLite file beside the settings, without ``anchor`` the anchor lies there too: it
     then notices a record that was cut short, but not one backup of both. A ``key`` that exists is used.
     """
+    from sfumato.governance.anchor_database import anchor_at
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.store import Store
 
@@ -196,6 +197,8 @@ def made(
         raise LedgerError(
             f"{settings.address} holds a ledger already, and nothing was changed. Use it with its own settings file."
         )
+    if file is None and anchor_at(settings.anchor).last() is not None:
+        raise LedgerError(f"the anchor {settings.anchored_at} exists already; nothing was made. Name another row.")
     folder.mkdir(parents=True, exist_ok=True)
     signing = known or SigningKey.new()
     if known is None:

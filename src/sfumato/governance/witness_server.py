@@ -89,7 +89,7 @@ class _Request(BaseHTTPRequestHandler):
     sys_version = ""
 
     def setup(self) -> None:
-        self.timeout = self.server.patience
+        self.request.settimeout(self.server.patience)
         super().setup()
 
     def do_GET(self) -> None:
@@ -151,7 +151,7 @@ class _Request(BaseHTTPRequestHandler):
         body, end = b"", time.monotonic() + LONGEST
         while len(body) < int(length):
             try:
-                some = self.rfile.read1(min(2**16, int(length) - len(body)))  # type: ignore[attr-defined]  # buffered
+                some = self.rfile.read1(min(2**16, int(length) - len(body)))
             except TimeoutError:
                 some = b""
             if not some or time.monotonic() > end:

@@ -163,25 +163,23 @@ def witnessed_findings(
 ) -> Iterator[tuple[int, str]]:
     """What is wrong between a record and a witnessed head: the entry and the problem.
 
-    ``witnesses`` are the keys that the record has named, ``ledger`` that of the ledger. A head that a recovery gave up is held
-    to the entry of that recovery.
+    ``witnesses`` are the keys that the record has named, ``ledger`` that of the ledger. A head that a recovery
+    gave up is held to the entry of that recovery.
     """
     place = witnessed.signed.head.number
     if witnessed.witness not in witnesses or not witnessed.holds(witnessed.witness, ledger):
         yield place, "the witnessed head is not signed by this ledger and by a witness that its record names"
         return
-    frontier = Frontier()
+    frontier, problem = Frontier(), ""
     for row in rows:
-        if row.number > place:  # its number was left out
-            if not _gave_up(row, place):
-                yield place, "is missing, and the witness has seen it"
+        if row.number <= place:
+            frontier = grown(frontier, [(row.number, row.digest)])
+        if not problem and row.number >= place:
+            held = row.number == place and frontier.root().hex() == witnessed.root
+            problem = "held" if held else "is not the end of the record that the witness has seen: it was rewritten"
+        if problem == "held" or (problem and _gave_up(row, place)):
             return
-        frontier = grown(frontier, [(row.number, row.digest)])
-        if row.number == place:
-            if frontier.root().hex() != witnessed.root:
-                yield place, "does not end the record that the witness has seen: it was rewritten"
-            return
-    yield place, f"is missing: the witness has seen it, and the record ends at {frontier.size}"
+    yield place, problem or f"is missing: the witness has seen it, and the record ends at {frontier.size}"
 
 
 def _gave_up(row: Row, place: int) -> bool:
