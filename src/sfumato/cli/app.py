@@ -24,6 +24,7 @@ from sfumato.cli import (
     stream,
     suggest_limit,
     units,
+    witness,
 )
 from sfumato.cli.exits import Exit, in_words
 from sfumato.cli.output import say
@@ -90,6 +91,7 @@ app.add_typer(ledger.ledger, name="ledger")
 app.add_typer(account.account, name="account")
 app.add_typer(budget.budget, name="budget")
 app.add_typer(plan.plan, name="plan")
+app.add_typer(witness.witness, name="witness")
 app.add_typer(keys.keys, name="key")
 
 

@@ -11,6 +11,7 @@ import typer
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
+from sfumato.cli.standing import standing_json, standing_words, witnessed_in
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.settings import Settings
 
-__all__ = ["Method", "Order", "Where", "ledger", "opened"]
+__all__ = ["Method", "Order", "Out", "Where", "head_in", "ledger", "opened", "write_new"]
 
 ledger = typer.Typer(
     help="Make, verify, publish and export the ledger; declare populations, datasets and their terms. Reads no "
@@ -114,6 +115,10 @@ def verify(
         list[Path] | None,
         typer.Option(metavar="FILE", help="A head that was published; give as many as you have."),
     ] = None,
+    witnessed: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A head that the witness countersigned: sfumato witness renew -o FILE."),
+    ] = None,
     export: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Verify this export instead; needs neither the database nor its key."),
@@ -134,18 +139,22 @@ def verify(
     """
     from sfumato.governance import settings
 
-    heads = [_head(file) for file in head or ()]
+    heads = [head_in(file) for file in head or ()]
+    if export is not None and witnessed:
+        raise InvalidInput("--witnessed goes with a ledger, not with --export. Nothing was verified.")
     if export is not None:
         _verify_export(export, heads, key, as_json=as_json)
         return
     if key is not None:
         raise InvalidInput("--key goes with --export: a ledger has its own key. Nothing was verified.")
     with closing(settings.unchecked(ledger)) as book:
-        found = book.verify(*heads)
+        found = book.verify(*heads, witnessed=[witnessed_in(file) for file in witnessed or ()])
         end = None if found else book.head().head
+        standing = None if found else book.lease.standing()
     if as_json:
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
-        say_json({"holds": not found, "heads": len(heads), "findings": findings})
+        told = {"witness": standing_json(standing)} if standing is not None else {}
+        say_json({"holds": not found, "heads": len(heads), "findings": findings} | told)
     elif end is None:
         say("\n".join(one_line(str(each)) for each in found))
         say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
@@ -153,6 +162,8 @@ def verify(
         compared = f" and {_counted(len(heads), 'published head')} agree" if heads else " agrees"
         say(f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}: each is in its place and unchanged.")
         say(f"All balances follow from them. The anchor{compared}.")
+        if standing is not None:
+            say(standing_words(standing))
     if found:
         raise typer.Exit(Exit.FOUND_WRONG)
 
@@ -167,10 +178,10 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
     Example: $ sfumato ledger head -o head.json
     """
     with opened(ledger) as book:
-        signed = book.head()
+        signed, standing = book.head(), book.lease.standing()
     text = signed.text + "\n"
     if out is not None:
-        _write(out, iter([text]))
+        write_new(out, iter([text]))
     if as_json:
         said = signed.head
         say_json(
@@ -186,8 +197,11 @@ def show_head(*, out: Out = None, ledger: Where = None, as_json: AsJson = False)
                 "signature": signed.signature,
                 "written": out and str(out),
             }
+            | ({} if standing is None else {"witness": standing_json(standing)})
         )
     else:
+        if standing is not None:
+            say(standing_words(standing), error=True)  # the head alone can be piped
         say(text.rstrip() if out is None else f"written: {out} (entry {signed.head.number}; publish it)")
 
 
@@ -202,7 +216,7 @@ def export(*, out: Out = None, ledger: Where = None, as_json: AsJson = False) ->
     """
     with opened(ledger) as book:
         if out is not None:
-            number = _write(out, (_line(row) + "\n" for row in book.rows()))
+            number = write_new(out, (_line(row) + "\n" for row in book.rows()))
             said = {"written": str(out), "entries": number}
             say_json(said) if as_json else say(f"written: {out} ({_counted(number, 'entry', 'entries')})")
         elif as_json:
@@ -226,14 +240,18 @@ def recover(
         str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries charge no more.")
     ] = None,
     charge_delta: Annotated[str, typer.Option(metavar="X", help="δ to charge beside it.")] = "0",
+    witness_lost: Annotated[
+        bool, typer.Option("--witness-lost", help="The witness is lost too: everything left is charged.")
+    ] = False,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on after entries were lost, by a decision that is recorded with its reason.
 
     Every balance is charged what the anchor says was lost: no balance can have lost more. Where the anchor is lost
-    too, everything that is left under every cap is charged. Where a board is seated, its quorum has to agree. A ledger
-    that lost nothing is refused.
+    too, everything that is left under every cap is charged. Where the record names a witness, it is asked, and its
+    lease is charged with what it has seen. Where a board is seated, its quorum has to agree. A ledger that lost nothing
+    is refused.
 
     Example: $ sfumato ledger recover --reason "the disk failed; the backup of Sunday is back"
     """
@@ -248,17 +266,27 @@ def recover(
     where = settings.found(ledger)
     agreed = dict(_signer(text) for text in by or ())
     with closing(
-        Ledger.recover(where.url, key=where.key, anchor=where.anchor, reason=reason, charge=charge, approvals=agreed)
+        Ledger.recover(
+            where.url,
+            key=where.key,
+            anchor=where.anchor,
+            reason=reason,
+            charge=charge,
+            approvals=agreed,
+            witness=where.witness,
+            witness_lost=witness_lost,
+        )
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
-        say_json({"entry": number, "lost": entry.lost, "charged": gap, "whole": entry.whole})
+        say_json({"entry": number, "lost": entry.lost, "charged": gap, "whole": entry.whole, "basis": entry.basis})
         return
     if entry.whole:
-        say("The anchor is lost, so nobody knows what was charged: nothing is left under any cap.")
+        say("Nobody knows what was charged: nothing is left under any cap.")
     else:
         say(f"{_counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
+    say(f"How that is known: {entry.basis}.")
     say(f"The ledger goes on at entry {number}. Publish its new head: sfumato ledger head")
 
 
@@ -439,7 +467,8 @@ def _exported(line: str, file: Path, number: int) -> "Row":
         ) from None
 
 
-def _head(file: Path) -> "SignedHead":
+def head_in(file: Path) -> "SignedHead":
+    """The signed head in a file."""
     from sfumato.governance.anchor import SignedHead
 
     try:
@@ -471,7 +500,8 @@ def _signer(text: str) -> "tuple[str, SigningKey | None]":
     return name, SigningKey.load(file) if given else None
 
 
-def _write(out: Path, lines: "Iterator[str]") -> int:
+def write_new(out: Path, lines: "Iterator[str]") -> int:
+    """Write lines to a file that must not exist; how many there were."""
     if out.exists() or out.is_symlink():
         raise InvalidInput(f"{out} already exists and was not overwritten. Name another file with -o.")
     number = 0

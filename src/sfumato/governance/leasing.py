@@ -145,6 +145,12 @@ class Lease:
 
     def standing(self) -> Standing | None:
         """How far the record is beyond its witness; None where none is named. Asks nobody."""
+        try:
+            return self._stands()
+        except LedgerError:
+            return self._stands()  # others may have had a newer head witnessed than this transaction could see
+
+    def _stands(self) -> Standing | None:
         with self.record.reading() as transaction:
             named, end = transaction.decision_state().witness, transaction.end()
             last = None if named is None else self._standing(transaction, named, end)
@@ -181,9 +187,9 @@ class Lease:
         if transaction.decision_state().recovered > seen:
             return None  # it was given up
         raise LedgerError(
-            f"the witness has seen entry {seen} of this ledger, and the record, which ends at {end.number}, does not go "
-            "on from it: an old database was brought back, with its anchor, or two copies are in use. Nothing was read "
-            "and nothing was spent. Bring the newer one back, or have the board recover the ledger."
+            f"the witness has seen entry {seen} of this ledger, and the record, which ends at {end.number}, does not "
+            "go on from it: an old database was brought back, with its anchor, or two copies are in use. Nothing was "
+            "read and nothing was spent. Bring the newer one back, or have the board recover the ledger."
         )
 
     def _kept(self, named: WitnessNamed) -> WitnessedHead | None:

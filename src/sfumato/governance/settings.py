@@ -6,7 +6,7 @@ Paths in the file are taken from the folder that it lies in, so that a ledger ca
 import json
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any  # values of a TOML file, each checked
 
@@ -86,6 +86,20 @@ class Settings:
 
     def __repr__(self) -> str:
         return f"Settings({str(self.file)!r})"
+
+    def with_witness(self, address: str) -> "Settings":
+        """The settings with the address of a witness, added to the file; one that stands there is not changed."""
+        if self.witness == address:
+            return self
+        if self.witness is not None:
+            raise LedgerError(
+                f"{self.file} names a witness at {self.witness} already; nothing was changed. Edit the file."
+            )
+        if not address.startswith(("http://", "https://")):
+            raise InvalidInput("the address of a witness is http://HOST:PORT; nothing was changed.")
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(f"witness = {json.dumps(address)}\n")
+        return replace(self, witness=address)
 
     def write(self) -> None:
         """Write the file; never overwrite one. Only its owner can read it where the address holds a password."""
