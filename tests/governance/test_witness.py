@@ -30,7 +30,7 @@ from sfumato.governance.witness import Conflict, Witness
 from sfumato.governance.witness_client import WitnessClient
 from sfumato.governance.witness_server import WitnessServer
 from sfumato.governance.witnessed import Extension, SignedExtension, WitnessedHead
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
 
 LEASE = Budget(epsilon=1)
 HALF = Budget(epsilon="1/2")
@@ -131,6 +131,29 @@ def test_an_honest_ledger_goes_on_and_its_head_is_witnessed(place: Place) -> Non
         assert after is not None
         assert (after.entries, after.charged) == (2, QUARTER)
         assert ledger.lease.renew().signed.head.number == head.signed.head.number + 2
+
+
+@pytest.mark.parametrize("home", STORES, indirect=True)
+def test_leases_hold_on_every_store(home: Home, tmp_path: Path) -> None:
+    """Also where a second process has charged in between, which the first reads and follows."""
+    witness = Witness.create(tmp_path / "witness")
+    with served(witness) as server, closing(furnished(home)) as ledger, closing(home.open()) as other:
+        witness.enrol(ledger.head(), ledger.key.public_text)
+        ledger.lease.address = server.address
+        ledger.lease.name(witness.key.public_text, lease=LEASE, reason="decided by the tests")
+        ledger.lease.renew()
+        ledger.lease.address = None
+        charge(ledger, question="1")
+        charge(other, question="2")
+        charge(ledger, question="3")
+        charge(other, question="4")
+        with pytest.raises(NotDeclared, match="nobody said where the witness is asked"):
+            charge(other, question="5")
+        ledger.lease.address = server.address
+        charge(ledger, question="5")
+        charge(other, question="6")  # by the head that the other process had witnessed
+        assert spent(ledger) == Fraction(3, 2)
+        assert ledger.verify(witnessed=[ledger.lease.renew()]) == ()
 
 
 def test_a_ledger_without_a_witness_asks_nobody(place: Place, tmp_path: Path) -> None:

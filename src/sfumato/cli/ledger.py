@@ -162,8 +162,7 @@ def verify(
         compared = f" and {_counted(len(heads), 'published head')} agree" if heads else " agrees"
         say(f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}: each is in its place and unchanged.")
         say(f"All balances follow from them. The anchor{compared}.")
-        if standing is not None:
-            say(standing_words(standing))
+        say(standing_words(standing))
     if found:
         raise typer.Exit(Exit.FOUND_WRONG)
 

@@ -24,8 +24,10 @@ def witnessed_in(file: Path) -> "WitnessedHead":
         ) from None
 
 
-def standing_words(standing: "Standing") -> str:
-    """What is said of a witness to a person."""
+def standing_words(standing: "Standing | None") -> str:
+    """What is said of a witness to a person; that there is none, too."""
+    if standing is None:
+        return "No witness stands behind this ledger: an old database with its old anchor would not be noticed."
     head = standing.witnessed
     if head is None:
         return f"The witness {standing.named.key} has seen nothing of this record yet: sfumato witness renew"

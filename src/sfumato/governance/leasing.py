@@ -103,11 +103,13 @@ class Lease:
             raise self._refused
         end = transaction.end()
         last = self._standing(transaction, named, end)
+        if last is not None and not self._bears(last, end, cost):
+            kept = self._kept(named)  # others may have renewed it
+            if kept is not None and kept.signed.head.number > last.signed.head.number:
+                last = self._last = self._reached(transaction, named, end, kept)
         if last is None:
             raise _UsedUp
-        seen = last.signed.head
-        epsilon, delta = end.epsilon + cost.epsilon - seen.epsilon, end.delta + cost.delta - seen.delta
-        if epsilon > last.lease.epsilon or delta > last.lease.delta:
+        if not self._bears(last, end, cost):
             if not named.lease.covers(cost):
                 raise Refused(
                     f"this release asks for {cost}, and a ledger with a witness charges at most {named.lease} beyond "
@@ -115,7 +117,12 @@ class Lease:
                     "lease decided: sfumato witness name"
                 )
             raise _UsedUp
-        self._charged = epsilon, delta
+
+    def _bears(self, last: WitnessedHead, end: Totals, cost: Budget) -> bool:
+        """Whether a charge after the end of the record stays within the lease of a head that it goes on from."""
+        seen = last.signed.head
+        self._charged = end.epsilon + cost.epsilon - seen.epsilon, end.delta + cost.delta - seen.delta
+        return self._charged[0] <= last.lease.epsilon and self._charged[1] <= last.lease.delta
 
     def renew(self) -> WitnessedHead:
         """Have the end of the record countersigned now. Refused where the witness has seen another record."""
