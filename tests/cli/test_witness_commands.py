@@ -110,9 +110,9 @@ def test_an_old_folder_is_refused_by_the_witness(run, done, here, address):
 
 def test_the_end_of_a_witness(run, done, here, address):
     name = json.loads((here / "head.json").read_text())["head"]["ledger"]
-    assert name in done("witness", "end", "witness", name)
+    assert name in done("witness", "end", "witness", "head.json")
     assert "ended at entry 0" in done("witness", "ledgers", "witness")
-    assert run("witness", "end", "witness", name).exit_code == 1
+    assert run("witness", "end", "witness", "head.json").exit_code == 1
     assert run("witness", "init", "witness").exit_code == 1
 
 

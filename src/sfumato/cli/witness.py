@@ -63,7 +63,7 @@ def enrol(
 @witness.command()
 def end(
     folder: Folder,
-    ledger: Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger, as witness ledgers names it.")],
+    head: Annotated[Path, typer.Argument(metavar="HEAD", help="Any head of the ledger, such as it was enrolled by.")],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -71,10 +71,11 @@ def end(
 
     Without this, a recovery from a backup older than the change would ask here and trust what was seen last.
 
-    Example: $ sfumato witness end --help
+    Example: $ sfumato witness end witness head.json
     """
     from sfumato.governance.witness import Witness
 
+    ledger = head_in(head).head.ledger
     Witness(folder).end(ledger)
     say_json({"ended": ledger}) if as_json else say(f"the ledger {ledger} is witnessed no more.")
 
