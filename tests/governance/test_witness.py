@@ -461,6 +461,18 @@ def test_half_a_lease_is_renewed_beside_the_charges(place: Place) -> None:
         assert seen(place).signed.head.number == number + 4
 
 
+def test_a_corrected_price_is_told_at_once(place: Place) -> None:
+    """It counts also beyond the lease, so what is charged after it waits for the witness."""
+    with closing(place.open()) as ledger:
+        account = ledger.account(ACCOUNT, unit=PATIENT)
+        number = account.reserve(QUARTER, datasets=[VISITS]).number
+        ledger.reprice(number, cost=Budget(epsilon=3), reason="a claim was corrected")
+        ledger.lease.wait()
+        assert seen(place).signed.head.epsilon == 3
+        ledger.lease.address = None
+        charge(ledger)
+
+
 def test_a_long_record_is_told_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leasing, "MOST_ROWS", 3)
     with closing(place.open(NOWHERE)) as ledger:

@@ -27,7 +27,7 @@ from sfumato.governance.witnessed import Extension, SignedExtension, WitnessedHe
 
 __all__ = ["Lease", "Standing", "common_head", "holds"]
 
-MOST_ROWS = 50_000
+MOST_ROWS = 25_000
 """Entries that one request tells the witness of."""
 TRIES = 8
 """How often others may be faster, to the lease or to the witness, before a charge is given up."""
@@ -133,17 +133,19 @@ class Lease:
                 self._refused = LedgerError(str(found))
                 raise self._refused from None
 
-    def renew_beside(self) -> None:
-        """Start to renew in a thread where half of the lease is used; nobody waits for it."""
-        last = self._last
-        if last is None or self.address is None or time.monotonic() < self._again:
+    def renew_beside(self, *, at_once: bool = False) -> None:
+        """Start to renew in a thread where half of the lease is used, or ``at_once``; nobody waits for it."""
+        if self.address is None or time.monotonic() < self._again or not (at_once or self._half_used()):
             return
-        epsilon, delta = self._charged
-        half = 2 * epsilon < last.lease.epsilon and 2 * delta <= last.lease.delta
-        if half or (self._beside is not None and self._beside.is_alive()):
+        if self._beside is not None and self._beside.is_alive():
             return
         self._beside = threading.Thread(target=self._try, name="sfumato-witness", daemon=True)
         self._beside.start()
+
+    def _half_used(self) -> bool:
+        epsilon, delta = self._charged
+        lease = None if self._last is None else self._last.lease
+        return lease is not None and (2 * epsilon >= lease.epsilon or 2 * delta > lease.delta)
 
     def wait(self, seconds: float = 2.0) -> None:
         """Let an attempt that was started come to its end, for so long at most."""

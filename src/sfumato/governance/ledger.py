@@ -355,6 +355,7 @@ class Ledger(Governed):
             return [Repriced(at=at, charge=number, cost=cost, losses=tuple(losses), reason=reason)]
 
         self._enter(make)
+        self.lease.renew_beside(at_once=True)  # it counts also beyond a lease
 
     def expire(self) -> tuple[int, ...]:
         """Settle stale charges and name them.

@@ -19,13 +19,13 @@ from sfumato.governance.witnessed import SignedExtension
 
 __all__ = ["LARGEST", "WitnessServer"]
 
-LARGEST = 8 * 2**20
-"""Bytes of a request: about a hundred thousand entries."""
+LARGEST = 4 * 2**20
+"""Bytes of a request: about fifty thousand entries."""
 PATIENCE = 10
 """Seconds to wait for the next bytes of a request."""
 LONGEST = 60
 """Seconds that one request may take in all."""
-AT_ONCE = 16
+AT_ONCE = 8
 """Requests at a time; whoever comes then is told to try again."""
 
 
@@ -38,6 +38,8 @@ class WitnessServer(ThreadingHTTPServer):
     def __init__(self, witness: Witness, host: str = "127.0.0.1", port: int = 0, *, patience: float = PATIENCE) -> None:
         self.witness = witness
         self.patience = patience
+        self.turn = threading.Lock()
+        """Requests are read at once and understood one after the other: what a text unfolds to is far larger."""
         self._room = threading.BoundedSemaphore(AT_ONCE)
         super().__init__((host, port), _Request)
 
@@ -72,7 +74,7 @@ class WitnessServer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """One line for whoever runs the witness; nobody is shown a traceback."""
-        wrong = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
+        wrong = sys.exception()
         print(f"a request from {client_address} was not finished: {type(wrong).__name__}", file=sys.stderr)  # noqa: T201
 
 
@@ -107,7 +109,9 @@ class _Request(BaseHTTPRequestHandler):
         try:
             text = self._body()
             if text is not None:
-                self._extend(text) if self.path == "/extend" else self._last(text)
+                with self.server.turn:
+                    status, said = self._extended(text) if self.path == "/extend" else self._last(text)
+                self._say(status, said)
         except (InvalidInput, UnicodeDecodeError) as wrong:
             said = "the request is no text in UTF-8" if isinstance(wrong, UnicodeDecodeError) else str(wrong)
             self._say(HTTPStatus.BAD_REQUEST, {"error": said})
@@ -118,15 +122,14 @@ class _Request(BaseHTTPRequestHandler):
         except SfumatoError as wrong:
             self._say(HTTPStatus.BAD_REQUEST, {"error": str(wrong)})
 
-    def _extend(self, text: str) -> None:
+    def _extended(self, text: str) -> tuple[HTTPStatus, str | dict[str, str]]:
         answer = self.server.witness.extend(SignedExtension.read(text))
         if isinstance(answer, Conflict):
             last = "" if answer.last is None else answer.last.text
-            self._say(HTTPStatus.CONFLICT, {"error": "the record does not go on from what was seen", "last": last})
-        else:
-            self._say(HTTPStatus.OK, answer.text)
+            return HTTPStatus.CONFLICT, {"error": "the record does not go on from what was seen", "last": last}
+        return HTTPStatus.OK, answer.text
 
-    def _last(self, text: str) -> None:
+    def _last(self, text: str) -> tuple[HTTPStatus, str | dict[str, str]]:
         asked = parse(text)
         if not isinstance(asked, dict) or set(asked) != {"ledger", "nonce", "upto"}:
             raise InvalidInput("ask with ledger, nonce and upto; nothing was done.")
@@ -135,7 +138,7 @@ class _Request(BaseHTTPRequestHandler):
             raise InvalidInput("ledger and nonce are texts, upto a whole number or null; nothing was done.")
         if len(nonce) > 128 or (upto is not None and not 0 < upto < 2**62):
             raise InvalidInput("nonce or upto is too large; nothing was done.")
-        self._say(HTTPStatus.OK, self.server.witness.last(ledger, nonce, upto).text)
+        return HTTPStatus.OK, self.server.witness.last(ledger, nonce, upto).text
 
     def _body(self) -> str | None:
         """The text of the request; None where it was refused already."""
