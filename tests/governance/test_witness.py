@@ -29,7 +29,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.witness import Conflict, Witness
 from sfumato.governance.witness_client import WitnessClient
 from sfumato.governance.witness_server import WitnessServer
-from sfumato.governance.witnessed import Extension, SignedExtension, WitnessedHead
+from sfumato.governance.witnessed import Extension, LastSeen, SignedExtension, WitnessedHead
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
 
 LEASE = Budget(epsilon=1)
@@ -551,6 +551,64 @@ def test_a_recovery_that_charges_less_is_refused_by_the_witness(place: Place, mo
         pytest.raises(LedgerError, match=r"does not take entry .* for a recovery"),
     ):
         recovered.lease.renew()
+
+
+def test_a_recovery_that_gives_up_another_head_is_refused_by_the_witness(place: Place) -> None:
+    """The first line went on after the recovery had asked: what was charged there is not covered by it."""
+    with closing(place.open()) as ledger:
+        base = ledger.lease.renew()
+    place.save("old")
+    with closing(place.open()) as ledger:
+        charge(ledger)
+        ledger.lease.renew()
+    place.save("first")
+    place.restore("old")
+    with closing(place.open(NOWHERE)) as copy:
+        for number in range(4):
+            charge(copy, question=f"{number}")
+    place.recover().close()
+    place.save("recovered")
+    place.restore("first")
+    with closing(place.open()) as ledger:
+        charge(ledger, question="the first goes on")
+        last = ledger.lease.renew()
+    place.restore("recovered")
+    with closing(place.open()) as recovered:
+        with recovered.record.reading() as transaction:
+            row = transaction.row(recovered.decision_state().recovered)
+            request, whole = recovered.lease._request(transaction, base, row)
+        assert whole
+        assert recovered.head().head.number > last.signed.head.number
+        assert place.witness.extend(request) == Conflict(last=last)
+        with pytest.raises(LedgerError, match="has seen another entry"):
+            recovered.lease.renew()
+    assert seen(place) == last
+
+
+class Replaying(Witness):
+    """Somebody on the wire who gives an answer of yesterday to the question of today."""
+
+    yesterday: LastSeen
+
+    def last(self, ledger: str, nonce: str, upto: int | None = None) -> LastSeen:
+        return self.yesterday
+
+
+@pytest.mark.parametrize("how", ["an old answer", "another key"])
+def test_a_recovery_believes_no_answer_but_a_fresh_one_of_its_witness(place: Place, how: str) -> None:
+    name = place.open().identifier
+    old = place.witness.last(name, "yesterday").witnessed
+    lost_both(place)
+    fake = Replaying(place.folder / "witness")
+    with served(fake) as server:
+        if how == "an old answer":
+            fake.yesterday = place.witness.last(name, "yesterday")
+        else:
+            fake.last = lambda ledger, nonce, upto=None: LastSeen.sign(  # type: ignore[method-assign]
+                ledger, nonce, upto or 0, old, SigningKey.new()
+            )
+        with pytest.raises(Refused, match="is not the witness that the record names"):
+            place.recover(witness=server.address)
 
 
 def test_a_recovery_needs_the_witness_or_everything(place: Place) -> None:

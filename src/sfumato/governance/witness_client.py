@@ -61,7 +61,10 @@ class WitnessClient:
             asked = (said.ledger, said.nonce, said.upto) == (identifier, nonce, upto or 0)
             if not asked or not said.holds(self.key):
                 raise InvalidInput("it is not signed for this question with the key that the record names")
-            return self._proven(WitnessedHead.read(said.witnessed)) if said.witnessed else None
+            head = self._proven(WitnessedHead.read(said.witnessed)) if said.witnessed else None
+            if head is not None and upto is not None and head.signed.head.number > upto:
+                raise InvalidInput("it is about an entry beyond the one that was asked for")
+            return head
         except SfumatoError as wrong:
             raise self._strange(wrong) from None
 
