@@ -42,17 +42,15 @@ class Lineage:
         start, number, digest = self._reached
         places = [(number, digest)] if start == head.digest else []
         for place, follow in (*places, (head.number, head.digest)):
-            if place == end.number or _leads(transaction, place, follow, end):
-                if place == end.number and follow != end.digest:
-                    continue
+            if _leads(transaction, place, follow, end):
                 self._reached = head.digest, end.number, end.digest
                 return True
         return False
 
 
 def _leads(transaction: "Transaction", number: int, digest: str, end: Totals) -> bool:
-    if number > end.number:
-        return False
+    if number >= end.number:
+        return (number, digest) == (end.number, end.digest)
     for row in transaction.rows(number):
         if not follows(row, digest):
             return False
