@@ -113,6 +113,14 @@ def test_the_commands_are_these():
         "suggest-limit",
         "units",
         "verify",
+        "witness",
+        "witness end",
+        "witness enrol",
+        "witness init",
+        "witness ledgers",
+        "witness name",
+        "witness renew",
+        "witness serve",
     ]
 
 
@@ -151,7 +159,7 @@ WRITTEN = {
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
     "ledger-backup.db",
-    *("releases", "evidence", "press.key.pub.cert"),
+    *("releases", "evidence", "press.key.pub.cert", "witness"),
 }
 PLAN = """kind = "plan"
 version = 1
@@ -192,11 +200,12 @@ keys = ["F", "M"]
 NOTHING_LOST = {  # examples that are refused where no entry was lost, and why
     "sfumato ledger recover": "there is nothing to recover",
     "sfumato ledger restore": "holds a ledger already",
+    "sfumato witness renew": "nobody said where the witness is asked",  # nor is there a witness that can be asked
 }
 ENTERED = "sfumato key enter"  # and this one where the document stands in the record already
 OF_A_ROOT = tuple(f"sfumato key {name}" for name in ("certify", "revoke", "rotate-root", "enter"))
-SERVES = "sfumato ledger serve"  # until somebody stops it: tests/cli/test_serve.py
-LAST = ("plan", "receipt", "releases", "evidence", "budget", "key")  # what needs a ledger comes after it, a board last
+SERVES = ("sfumato ledger serve", "sfumato witness serve")  # until somebody stops them: tests/cli/test_serve.py
+LAST = ("plan", "receipt", "releases", "evidence", "witness", "budget", "key")  # they need a ledger; a board comes last
 
 
 def provided(folder: Path) -> set[str]:
@@ -249,6 +258,7 @@ JSON = {
     ("plan",),
     ("schema",),
     ("stream",),
+    ("witness",),
     (),
 }  # groups have no result of their own
 

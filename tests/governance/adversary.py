@@ -37,6 +37,7 @@ from sfumato.governance.entries import (
     Row,
     Started,
     TermsDeclared,
+    WitnessNamed,
 )
 from sfumato.governance.entry_tree import Frontier
 from sfumato.governance.leaves import map_of
@@ -420,6 +421,7 @@ def forged_entries(of: Scene) -> dict[str, object]:
         "a stale charge": Expired(at=at, charge=of.queued.number, counted=False),
         "a recovery": Recovered(at=at, reason="x", anchored="", lost=0, gap=Budget.none()),
         "a price": Repriced(at=at, charge=of.answered.number, cost=cap, losses=(), reason="x"),
+        "a witness": WitnessNamed(at=at, key="0" * 64, lease=cap, reason="x"),
         "a migration": Migrated(at=at, tables="0004", digest="", state=""),
         "somebody's": other,
     }

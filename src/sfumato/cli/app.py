@@ -29,6 +29,7 @@ from sfumato.cli import (
     stream,
     suggest_limit,
     units,
+    witness,
 )
 from sfumato.cli.exits import Exit, in_words
 from sfumato.cli.output import say
@@ -102,6 +103,7 @@ app.add_typer(account.account, name="account")
 app.add_typer(budget.budget, name="budget")
 app.add_typer(ballot.ballot, name="ballot")
 app.add_typer(plan.plan, name="plan")
+app.add_typer(witness.witness, name="witness")
 app.add_typer(keys.keys, name="key")
 
 

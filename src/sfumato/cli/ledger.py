@@ -13,6 +13,7 @@ from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
 from sfumato.cli.proofs import read_head
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.cli.reading import Published, Trusted, reading
+from sfumato.cli.standing import standing_json, standing_words, witnessed_in
 from sfumato.cli.verifying import How, verified
 from sfumato.errors import InvalidInput
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.settings import Settings
 
-__all__ = ["Method", "Order", "Where", "charged", "ledger", "opened"]
+__all__ = ["Method", "Order", "Out", "Where", "charged", "ledger", "opened", "write_new"]
 
 ledger = typer.Typer(
     help="Make, verify, publish and export the ledger; declare populations, datasets and their terms. Reads no "
@@ -81,8 +82,10 @@ def init(
         typer.Option(metavar="URL", help="The database: a new SQLite file, or postgresql://… ; beside PLACE if none."),
     ] = None,
     anchor: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A new file for the anchor, on another disk than the database."),
+        str | None,
+        typer.Option(
+            metavar="FILE", help="A new file for the anchor, on another disk; or another database: postgresql://…#NAME."
+        ),
     ] = None,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The key that signs heads; made if it is not there.")
@@ -113,13 +116,13 @@ def init(
     made = settings.made(place, url=url, anchor=anchor, key=key, root=root, next_root=next_root)
     warning = _beside(made)
     if as_json:
-        paths = {"settings": made.file, "key": made.key, "anchor": made.anchor}
+        paths = {"settings": made.file, "key": made.key, "anchor": made.anchored_at}
         roles = {"root": made.root, "release": made.release, "administer": made.administer}
         paths |= {name: path for name, path in roles.items() if path is not None}
         say_json({name: str(path) for name, path in paths.items()} | {"database": made.address, "warning": warning})
         return
     say(f"settings: {made.file}\ndatabase: {made.address}\nkey:      {made.key} (keep it secret; without it nothing")
-    say(f"          can be charged any more)\nanchor:   {made.anchor}")
+    say(f"          can be charged any more)\nanchor:   {made.anchored_at}")
     if made.root is not None:
         say(f"root:     {made.root} (its public half; put the private one away, only sfumato key needs it)")
         say(f"release:  {made.release} (signs certificates; give it to whoever answers questions)")
@@ -146,6 +149,10 @@ def verify(
     head: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="A head that was published; give as many as you have."),
+    ] = None,
+    witnessed: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A head that the witness countersigned: sfumato witness renew -o FILE."),
     ] = None,
     export: Annotated[
         Path | None,
@@ -188,6 +195,8 @@ def verify(
     from sfumato.governance.seen_head import SeenHead
 
     heads = [read_head(file) for file in head or ()]
+    if export is not None and witnessed:
+        raise InvalidInput("--witnessed goes with a ledger, not with --export. Nothing was verified.")
     own = settings.found(ledger).key if checkpoint is not None and verifier_key is None else verifier_key
     how = How(
         checkpoint=checkpoint,
@@ -205,13 +214,15 @@ def verify(
     newest = max(heads, key=lambda one: one.head.number, default=None)
     with closing(settings.reading(ledger, key=key, head=newest, checked=False)) as book:
         done = verified(book, heads, how)
-        found = done.findings
+        found = (*done.findings, *book.held_to_witness([witnessed_in(file) for file in witnessed or ()]))
         end = None if found else book.head().head
         apart = isinstance(book.record.anchor, SeenHead)
+        standing = None if found else book.lease.standing()
     if as_json:
         findings = [{"entry": each.entry, "problem": each.problem} for each in found]
         since = {"since": done.since, "replayed": done.replayed, "checkpoint": checkpoint and str(checkpoint)}
-        say_json({"holds": not found, "heads": len(heads), "findings": findings} | since)
+        told = {"witness": standing_json(standing)} if standing is not None else {}
+        say_json({"holds": not found, "heads": len(heads), "findings": findings} | since | told)
     elif end is None:
         say("\n".join(one_line(str(each)) for each in found))
         say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
@@ -233,6 +244,7 @@ def verify(
             say(f"All balances follow from them. {held}")
         else:
             say(f"Nothing was replayed: whether balances follow is not known. {held}")
+        say(standing_words(standing))
         if checkpoint is not None:
             say(f"remembered: {checkpoint}")
     if found:
@@ -249,10 +261,10 @@ def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_
     Example: $ sfumato ledger head -o head.json
     """
     with reading(ledger, key, None) as book:
-        signed = book.head()
+        signed, standing = book.head(), book.lease.standing()
     text = signed.text + "\n"
     if out is not None:
-        _write(out, iter([text]))
+        write_new(out, iter([text]))
     if as_json:
         said = signed.head
         say_json(
@@ -269,8 +281,11 @@ def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_
                 "signature": signed.signature,
                 "written": out and str(out),
             }
+            | ({} if standing is None else {"witness": standing_json(standing)})
         )
     else:
+        if standing is not None:
+            say(standing_words(standing), error=True)  # the head alone can be piped
         say(text.rstrip() if out is None else f"written: {out} (entry {signed.head.number}; publish it)")
 
 
@@ -294,7 +309,7 @@ def export(
 
     with reading(ledger, key, head) as book:
         if out is not None:
-            number = _write(out, (line_of(row) + "\n" for row in book.rows()))
+            number = write_new(out, (line_of(row) + "\n" for row in book.rows()))
             said = {"written": str(out), "entries": number}
             say_json(said) if as_json else say(f"written: {out} ({_counted(number, 'entry', 'entries')})")
         elif as_json:
@@ -329,15 +344,19 @@ def recover(
         str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries charge no more.")
     ] = None,
     charge_delta: Annotated[str, typer.Option(metavar="X", help="δ to charge beside it.")] = "0",
+    witness_lost: Annotated[
+        bool, typer.Option("--witness-lost", help="The witness is lost too: everything left is charged.")
+    ] = False,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on after entries were lost, by a decision that is recorded with its reason.
 
     Every balance is charged what the anchor says was lost: no balance can have lost more. Where the anchor is lost
-    too, everything that is left under every cap is charged. Where a board is seated, its quorum has to agree: members
-    sign one paper (--paper) on their own machines (sfumato ballot sign), and --agreement hands each copy in. A ledger
-    that lost nothing is refused.
+    too, everything that is left under every cap is charged. Where the record names a witness, it is asked, and its
+    lease is charged with what it has seen. Where a board is seated, its quorum has to agree: members sign one paper
+    (--paper) on their own machines (sfumato ballot sign), and --agreement hands each copy in. A ledger that lost
+    nothing is refused.
 
     Example: $ sfumato ledger recover --reason "the disk failed; the backup of Sunday is back"
 
@@ -366,6 +385,8 @@ def recover(
             reason=reason,
             charge=charge,
             board=seated,
+            witness=where.witness,
+            witness_lost=witness_lost,
         )
         wrote(asked, paper, as_json=as_json)
         return
@@ -380,17 +401,20 @@ def recover(
             approvals=agreed,
             agreements=tuple(Agreement.load(file) for file in agreement or ()),
             board=seated,
+            witness=where.witness,
+            witness_lost=witness_lost,
         )
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
-        say_json({"entry": number, "lost": entry.lost, "charged": gap, "whole": entry.whole})
+        say_json({"entry": number, "lost": entry.lost, "charged": gap, "whole": entry.whole, "basis": entry.basis})
         return
     if entry.whole:
-        say("The anchor is lost, so nobody knows what was charged: nothing is left under any cap.")
+        say("Nobody knows what was charged: nothing is left under any cap.")
     else:
         say(f"{_counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
+    say(f"How that is known: {entry.basis}.")
     say(f"The ledger goes on at entry {number}. Publish its new head: sfumato ledger head")
 
 
@@ -560,7 +584,8 @@ def _signer(text: str) -> "tuple[str, SigningKey | None]":
     return name, SigningKey.load(file) if given else None
 
 
-def _write(out: Path, lines: "Iterator[str]") -> int:
+def write_new(out: Path, lines: "Iterator[str]") -> int:
+    """Write lines to a file that must not exist; how many there were."""
     if out.exists() or out.is_symlink():
         raise InvalidInput(f"{out} already exists and was not overwritten. Name another file with -o.")
     number = 0

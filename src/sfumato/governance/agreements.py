@@ -21,7 +21,8 @@ def recovery_text(ledger: str, entry: Recovered) -> bytes:
     said: list[Json] = [ledger, entry.reason, entry.anchored, entry.lost, encode(entry.gap)]
     if not entry.after:
         return canonical(["a recovery", *said, *(["whole"] if entry.whole else [])]).encode()
-    return canonical(["an agreement to a recovery", *said, entry.whole, entry.after, entry.expires]).encode()
+    known: list[Json] = [entry.whole, entry.after, entry.expires, entry.witnessed, entry.basis]
+    return canonical(["an agreement to a recovery", *said, *known]).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class Agreement(PaperFile):
     whole: bool
     after: str
     expires: str
+    witnessed: str
+    basis: str
     signer: str | None = None
     signature: str | None = None
 
@@ -60,6 +63,8 @@ class Agreement(PaperFile):
             whole=entry.whole,
             after=entry.after,
             expires=str(entry.expires),
+            witnessed=entry.witnessed,
+            basis=entry.basis,
         )
 
     @property
@@ -73,7 +78,7 @@ class Agreement(PaperFile):
             signed = f"{self.signer} agrees, with the key {dict(self.keys).get(str(self.signer), '')}."
         return (
             f"An agreement that the ledger {self.ledger} goes on after a loss: {self.reason}",
-            f"Entries that are lost: {self.lost}. {cost}",
+            f"Entries that are lost: {self.lost}. {cost} How that is known: {self.basis}.",
             "All approvals end, and so do vetoes among the lost entries: say them again.",
             f"The record that is gone on with ends at the entry whose digest is {self.after}.",
             f"This agreement can be handed in until {self.expires}.",
@@ -98,4 +103,6 @@ class Agreement(PaperFile):
             whole=self.whole,
             after=self.after,
             expires=self.expires,
+            witnessed=self.witnessed,
+            basis=self.basis,
         )

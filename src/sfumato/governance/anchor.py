@@ -1,7 +1,8 @@
 """The anchor: the signed head of the record, kept outside the database in a store that only moves forward.
 
 A database that was restored from an old backup, or cut short, is older than its anchor and is refused. That protects
-as far as the anchor does: keep it on another disk than the database, and out of the same backup.
+as far as the anchor does: keep it on another disk than the database, and out of the same backup. An anchor is a file,
+or a row of a second database (:mod:`sfumato.governance.anchor_database`).
 """
 
 import errno
@@ -16,13 +17,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar  # what was worked out is of the type that its key stands for
+from typing import Any, ClassVar, Protocol, TypeVar  # what was worked out is of the type that its key stands for
 
 from sfumato.core.documents import Registry, canonical, encode, parse
 from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.errors import LedgerError, SfumatoError
 
-__all__ = ["FileAnchor", "Head", "SignedHead"]
+__all__ = ["Anchor", "FileAnchor", "Head", "SignedHead", "foreign", "forked"]
 
 SLOT = 8192
 """Bytes of a slot: two rationals of a thousand digits each way fit."""
@@ -157,6 +158,67 @@ def _signed(head: Head) -> bytes:
     return _said(head).encode()
 
 
+class Anchor(Protocol):
+    """Where the last signed head of a ledger is kept; one conformance test holds every kind to these words.
+
+    Guarantee: once :meth:`advance` has returned, :meth:`last` gives this head or a later one, after a crash of the
+    process and, where it was ``durable``, of the machine. Safe for several processes at once.
+    """
+
+    @property
+    def name(self) -> str:
+        """What messages call the anchor; without a password."""
+        ...
+
+    def create(self, head: SignedHead) -> None:
+        """Keep the first head, in a place that must be empty."""
+        ...
+
+    def last(self) -> SignedHead | None:
+        """The head that was anchored last; None where there is no anchor, an error where it cannot be read."""
+        ...
+
+    def readable(self) -> SignedHead | None:
+        """The head that was anchored last; None also where the anchor holds none that can be read."""
+        ...
+
+    def set_aside(self) -> None:
+        """Make room for a new anchor; what cannot be read is kept under another name."""
+        ...
+
+    def advance(self, head: SignedHead, *, durable: bool) -> SignedHead:
+        """Move forward to a head; nothing where a later one is anchored. The newest one that is anchored then."""
+        ...
+
+    def witnessed(self) -> str | None:
+        """The text of the last witnessed head, if one is kept: as somebody wrote it, so its reader proves it."""
+        ...
+
+    def keep_witnessed(self, text: str) -> None:
+        """Keep a witnessed head in place of the one before. To lose it costs one more question to the witness."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held; it can be used again."""
+        ...
+
+
+def foreign(name: str, ledger: str) -> LedgerError:
+    """The refusal to move the anchor of another ledger."""
+    return LedgerError(
+        f"the anchor {name} belongs to another ledger ({ledger}); it was not moved. Open the ledger with its own "
+        "anchor."
+    )
+
+
+def forked(name: str, number: int) -> LedgerError:
+    """The refusal to anchor another head at a number that has one."""
+    return LedgerError(
+        f"the anchor {name} holds another entry {number}: two copies of this ledger are in use. Nothing was delivered. "
+        "Stop both and compare them: sfumato ledger verify"
+    )
+
+
 class FileAnchor:
     """Two slots in one file, written in turn: whatever stops a write, the head before it is still there.
 
@@ -166,6 +228,11 @@ class FileAnchor:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
 
     def create(self, head: SignedHead) -> None:
         """Write the first head to a file that must not exist yet."""
@@ -207,20 +274,33 @@ class FileAnchor:
         with self._locked(fcntl.LOCK_EX) as file:
             newest, place = max(self._slots(file), key=lambda slot: slot[0].head.number)
             if newest.head.ledger != head.head.ledger:
-                raise LedgerError(
-                    f"the anchor {self.path} belongs to another ledger ({newest.head.ledger}); it was not moved. "
-                    "Open the ledger with its own anchor."
-                )
+                raise foreign(self.name, newest.head.ledger)
             if newest.head.number == head.head.number and newest.head.digest != head.head.digest:
-                raise LedgerError(
-                    f"the anchor {self.path} holds another entry {head.head.number}: two copies of this ledger are in "
-                    "use. Nothing was delivered. Stop both and compare them: sfumato ledger verify"
-                )
+                raise forked(self.name, head.head.number)
             if newest.head.number < head.head.number:
                 _write(file, 1 - place, head)
             if durable:
                 os.fdatasync(file)
             return max(newest, head, key=lambda one: one.head.number)
+
+    def witnessed(self) -> str | None:
+        """The text of the last witnessed head, from a file beside the anchor."""
+        with self._failing():
+            return self._beside.read_text("utf-8", errors="replace") if self._beside.exists() else None
+
+    def keep_witnessed(self, text: str) -> None:
+        """Put a witnessed head in place of the one before, whole or not at all."""
+        new = self._beside.with_name(f"{self._beside.name}-{secrets.token_hex(4)}")
+        with self._failing():
+            new.write_text(text, "utf-8")
+            new.replace(self._beside)
+
+    def close(self) -> None:
+        """Nothing: the file is open only while it is used."""
+
+    @property
+    def _beside(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.witnessed")
 
     def _slots(self, file: int) -> list[tuple[SignedHead, int]]:
         found = []

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.errors import InvalidInput, LedgerError, Refused
-from sfumato.governance.anchor import FileAnchor, Head, SignedHead
+from sfumato.governance.anchor import Anchor, Head, SignedHead
+from sfumato.governance.anchor_database import anchor_at
 from sfumato.governance.entries import LedgerOpened, Row
 from sfumato.governance.entry_tree import Frontier, entered
 from sfumato.governance.exported import line_of, rows_of
@@ -108,7 +109,7 @@ def restore(
     """
     own = key if isinstance(key, SigningKey) else SigningKey.load(key)
     trusted = own.public_text if root is None else read_public_key(root)
-    place, backed_up = FileAnchor(anchor), Path(file)
+    place, backed_up = anchor_at(anchor), Path(file)
     if not backed_up.is_file():
         raise InvalidInput(f"there is no backup {backed_up}; nothing was restored.")
     rows = _rows(backed_up)
@@ -158,17 +159,17 @@ def _last(rows: Iterator[Row]) -> Row:
     return last  # a record that was checked has a row
 
 
-def _lost(rows: Callable[[], Iterator[Row]], state: MemoryLedgerState, place: FileAnchor, trusted: str) -> str | None:
+def _lost(rows: Callable[[], Iterator[Row]], state: MemoryLedgerState, place: Anchor, trusted: str) -> str | None:
     """Why a backup is not all that was anchored; None where it is."""
     end, last = end_of(state), place.readable()
     if last is None:
-        return f"the anchor {place.path} is missing or cannot be read, so that nobody knows how old the backup is."
+        return f"the anchor {place.name} is missing or cannot be read, so that nobody knows how old the backup is."
     first = next(iter(rows())).entry
     named = first.identifier if isinstance(first, LedgerOpened) else ""
     keys = state.decided.keys
     holds = last.holds(trusted) if keys is None else keys.signed(last)
     if last.head.ledger != named or not holds:
-        raise Refused(f"the anchor {place.path} belongs to another ledger than the backup; nothing was restored.")
+        raise Refused(f"the anchor {place.name} belongs to another ledger than the backup; nothing was restored.")
     if last.head.number > end.number:
         return f"the backup ends at entry {end.number} and its anchor is at entry {last.head.number}."
     if not any(row.number == last.head.number and row.digest == last.head.digest for row in rows()):

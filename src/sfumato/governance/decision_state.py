@@ -44,6 +44,7 @@ from sfumato.governance.entries import (
     RootRotated,
     TermsDeclared,
     WindowsDeclared,
+    WitnessNamed,
 )
 from sfumato.governance.keyring import KeyRing
 from sfumato.governance.minutes import Minutes
@@ -58,7 +59,7 @@ __all__ = ["GOVERNING", "Adopted", "DecisionState"]
 
 GOVERNING = (
     *(BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed),
-    *(ClockConfirmed, Administered, *KEYS),
+    *(ClockConfirmed, WitnessNamed, Administered, *KEYS),
 )
 """The entries that change it."""
 
@@ -110,6 +111,8 @@ class DecisionState:
     """The digests of all ballots that were entered."""
     vetoed: dict[tuple[str, str], int] = field(default_factory=dict)
     """The entry of each standing veto, by community and dataset."""
+    witness: WitnessNamed | None = None
+    """Who countersigns the record, and how much may be charged beyond what it has seen."""
 
     @classmethod
     def opened(cls, entry: LedgerOpened, *, bare: bool) -> "DecisionState":
@@ -137,6 +140,9 @@ class DecisionState:
                 return replace(self, silence=max(self.silence, lasted))
             case WindowsDeclared():
                 return replace(self, windows={**self.windows, entry.path: entry.windows})
+            case WitnessNamed():
+                self._check_witness(entry)
+                return replace(self, witness=entry)
             case PlanAdopted():
                 self._check_plan(entry)
                 adopted = Adopted(number=number, account=entry.account, schedule=entry.schedule)
@@ -207,6 +213,19 @@ class DecisionState:
             raise Refused(
                 f"{line!r} with {cap} was not decided by the board; nothing was changed. Request an exception with the "
                 f"subject {line!r} and this amount: sfumato budget request --action exception"
+            )
+
+    def _check_witness(self, entry: WitnessNamed) -> None:
+        """Refuse a witness that no board decided on where there is one."""
+        subject = f"witness {entry.key}"
+        asked = () if self.minutes is None else self.minutes.approved(Action.EXCEPTION)
+        if self.minutes is not None and not any(
+            proposal.subject == subject and proposal.amount == entry.lease for proposal in asked
+        ):
+            raise Refused(
+                f"this witness with a lease of {entry.lease} was not decided by the board; nothing was changed. "
+                f"Request an exception with the subject {subject!r} and this amount: sfumato budget request "
+                "--action exception"
             )
 
     def sites_of(self, dataset: str) -> set[str]:

@@ -184,6 +184,33 @@ class DurableLedger:
         else:
             check_days(reads)
         asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
+
+        def charged() -> Reservation:
+            return self._reserved(
+                cost,
+                asked=asked,
+                event=event,
+                idempotency=idempotency,
+                queued=queued,
+                lasts=lasts,
+                reads=reads,
+                question=question,
+            )
+
+        return self.ledger.lease.within(charged)
+
+    def _reserved(
+        self,
+        cost: Budget,
+        *,
+        asked: tuple[Dataset, ...],
+        event: PrivacyEvent | None,
+        idempotency: str | None,
+        queued: bool,
+        lasts: timedelta | None,
+        reads: tuple[str, str] | None,
+        question: str | None,
+    ) -> Reservation:
         with self.ledger.record.writing() as writing:
             transaction, at = writing.transaction, writing.time()
             self._check_signer(transaction, at)
@@ -212,6 +239,7 @@ class DurableLedger:
                 writing.confirm()
             else:
                 admit(transaction, entry)
+                self.ledger.lease.admit(transaction, cost)
                 balance = account_in(transaction, self.path)
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
                 account = self._stated(charged)
@@ -313,6 +341,7 @@ class DurableLedger:
             at = writing.time()
             self._check_signer(writing.transaction, at)
             writing.append(Committed(at=at, charge=charge.number, question=question, certificate=certificate))
+        self.ledger.lease.renew_beside()
 
     def release(self, reservation: Reservation) -> None:
         """Give a charge back: one that was queued and never started, so that no row was read for it."""

@@ -62,6 +62,7 @@ __all__ = [
     "Started",
     "TermsDeclared",
     "WindowsDeclared",
+    "WitnessNamed",
     "unwrapped",
 ]
 
@@ -329,7 +330,9 @@ class Recovered:
     follows both the record and that head, so numbers may jump here and nowhere else. ``approvals`` are the members of
     the board who agreed, each with a signature (before rows were signed: where the board knew a key). ``whole`` says
     that nobody knows what the lost entries charged: then every balance is used up. ``after`` is the digest of the last
-    entry that is left, ``expires`` until when members may have agreed; the first versions stated neither.
+    entry that is left, ``expires`` until when members may have agreed. ``witnessed`` is the text of the last head that
+    the witness had countersigned, where it was asked, and ``basis`` says in words how the gap is known. The first
+    versions stated none of these four.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
@@ -343,6 +346,8 @@ class Recovered:
     whole: bool = False
     after: str = ""
     expires: str | None = None
+    witnessed: str = ""
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,6 +428,22 @@ class RootRotated:
     signed: SignedByRoot
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WitnessNamed:
+    """Who countersigns this record from now on, by a public key, and how much may be charged beyond what it has seen.
+
+    The ``lease`` comes into force with the first head that the witness countersigns with it. Where a board is seated,
+    it has decided on both.
+    """
+
+    KIND: ClassVar[str] = "ledger.witness"
+    VERSION: ClassVar[int] = 1
+    at: str
+    key: str
+    lease: Budget
+    reason: str
+
+
 AdministrativeEntry = (
     AccountOpened
     | PopulationDeclared
@@ -434,6 +455,7 @@ AdministrativeEntry = (
     | PlanAdopted
     | Repriced
     | ClockConfirmed
+    | WitnessNamed
 )
 
 
@@ -476,6 +498,7 @@ Entry = (
     | Repriced
     | Migrated
     | ClockConfirmed
+    | WitnessNamed
     | KeyCertified
     | KeyRevoked
     | RootRotated
@@ -484,7 +507,7 @@ Entry = (
 
 ADMINISTRATIVE = (
     *(AccountOpened, PopulationDeclared, DatasetDeclared, TermsDeclared, PolicyDeclared, WindowsDeclared),
-    *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed),
+    *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed, WitnessNamed),
 )
 """The entries that an administrator signs, where a ledger has a root."""
 
@@ -503,7 +526,7 @@ ENTRIES = Registry(
             *(LedgerOpened, AccountOpened, PopulationDeclared, DatasetDeclared, DatasetClosed, DataClosed),
             *(TermsDeclared, PolicyDeclared, WindowsDeclared, BoardSeated, Acted, Bound, PlanAdopted),
             *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced, Migrated, ClockConfirmed),
-            *(KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot),
+            *(WitnessNamed, KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot),
             *(KeyCertified, KeyRevoked, RootRotated, Administered),
         )
     )

@@ -15,9 +15,10 @@ from sfumato.core.query import Dataset, check_name
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.core.units import Unit, describe
-from sfumato.errors import LedgerError, NotDeclared, Refused
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.agreements import Agreement
-from sfumato.governance.anchor import FileAnchor, SignedHead
+from sfumato.governance.anchor import Anchor, SignedHead
+from sfumato.governance.anchor_database import DatabaseAnchor, anchor_at
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Board
 from sfumato.governance.checkpoint import Checkpoint
@@ -25,6 +26,7 @@ from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
+    Administered,
     BoardSeated,
     ClockConfirmed,
     DatasetDeclared,
@@ -35,11 +37,14 @@ from sfumato.governance.entries import (
     PopulationDeclared,
     Repriced,
     Row,
+    WitnessNamed,
+    unwrapped,
 )
 from sfumato.governance.governed import Found, Governed
 from sfumato.governance.key_documents import NONE, KeyCertificate, Role, SignedByRoot, opening_text, root_hash
 from sfumato.governance.keyed import Keyed
 from sfumato.governance.keyring import KeyRing, signed_by_root
+from sfumato.governance.leasing import Lease
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import (
     Charge,
@@ -50,7 +55,7 @@ from sfumato.governance.ledger_state import (
     population_line,
 )
 from sfumato.governance.receipts import Receipt, issued, place_of_certificate
-from sfumato.governance.recovery import agreed, loss_of
+from sfumato.governance.recovery import Seen, agreed, loss_of
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.spelling import check_new, check_spelling
@@ -60,6 +65,7 @@ from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of
 from sfumato.governance.transaction import Transaction
 from sfumato.governance.verification import Verification, Watch, verification
 from sfumato.governance.verify import LedgerFinding, checked_state
+from sfumato.governance.witnessed import WitnessedHead, witnessed_findings
 
 __all__ = ["Ledger"]
 
@@ -78,8 +84,9 @@ class Ledger(Governed, Keyed):
     With a root there are several keys, each trusted with its role alone (:class:`~sfumato.governance.keyed.Keyed`).
     """
 
-    def __init__(self, record: SignedRecord, *, release: Key | None = None) -> None:
+    def __init__(self, record: SignedRecord, *, release: Key | None = None, witness: str | None = None) -> None:
         self.record = record
+        self.lease = Lease(record, witness)
         self.identifier = record.identifier
         self._release = release
 
@@ -98,8 +105,9 @@ class Ledger(Governed, Keyed):
         release: Key | None = None,
         administer: Key | None = None,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
     ) -> "Ledger":
-        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk.
+        """Make a ledger in an empty database; ``anchor`` is a new file, best on another disk, or another database.
 
         With a ``root`` keys have roles: ``key`` charges and signs heads, ``release`` signs certificates, ``administer``
         declares; the root vouches for all three and is then kept apart. ``next_root`` is the public key of the root
@@ -107,10 +115,12 @@ class Ledger(Governed, Keyed):
         """
         if root is None and any(said is not None for said in (next_root, release, administer)):
             raise NotDeclared("keys with roles come from a root: say root=…. Nothing was made.")
-        signing, store, place = _key(key), Store(url), FileAnchor(anchor)
-        if place.last() is not None:
-            raise LedgerError(f"the anchor {anchor} exists already; nothing was made. Give a new file.")
+        signing, store, place = _key(key), Store(url), anchor_at(anchor)
+        if isinstance(place, DatabaseAnchor) and place.store.url == store.url:
+            raise InvalidInput("the anchor would lie in the ledger's own database; nothing was made. Name another one.")
         with _closed_on_error(store):
+            if place.last() is not None:
+                raise LedgerError(f"the anchor {place.name} exists already; nothing was made. Give a new one.")
             at, identifier = written(clock()), secrets.token_hex(16)
             roles = {"release": release, "administer": administer}
             opened, certified = _opening(at, identifier, signing, root, next_root, roles)
@@ -121,7 +131,7 @@ class Ledger(Governed, Keyed):
                 for entry in (opened, *certified):
                     first = transaction.append(entry, record.signed)
             place.create(first)
-        return cls(record, release=release)
+        return cls(record, release=release, witness=witness)
 
     @classmethod
     def open(
@@ -134,6 +144,7 @@ class Ledger(Governed, Keyed):
         release: Key | None = None,
         administer: Key | None = None,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
     ) -> "Ledger":
         """Open a ledger, after comparing it with its anchor; one that lost entries is refused.
 
@@ -141,10 +152,18 @@ class Ledger(Governed, Keyed):
         replayed from its first entry and held to its anchor before they are brought up to date. Where a ledger has a
         root, its public key is ``root``, and ``key`` charges; ``release`` and ``administer`` are read when they are
         needed. Administrative entries that nobody with that role signed are refused here as far as they are filed as
-        what they are; all of them are named by :meth:`verify`.
+        what they are; all of them are named by :meth:`verify`. ``witness`` is where the witness is asked that the
+        record names, if it names one.
         """
         ledger = cls.unchecked(
-            url, key=key, anchor=anchor, root=root, release=release, administer=administer, clock=clock
+            url,
+            key=key,
+            anchor=anchor,
+            root=root,
+            release=release,
+            administer=administer,
+            clock=clock,
+            witness=witness,
         )
         record = ledger.record
         with _closed_on_error(record.store):
@@ -177,7 +196,7 @@ class Ledger(Governed, Keyed):
         nothing at first: only to verify a ledger that might be refused.
         """
         trusted = read_public_key(key)
-        place = SeenHead(head) if anchor is None else FileAnchor(anchor)
+        place = SeenHead(head) if anchor is None else anchor_at(anchor)
         store = _existing(url, reads=True)
         with _closed_on_error(store):
             if not store.current():
@@ -209,6 +228,8 @@ class Ledger(Governed, Keyed):
         agreements: Sequence[Agreement] = (),
         board: Board | None = None,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
+        witness_lost: bool = False,
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
 
@@ -224,10 +245,15 @@ class Ledger(Governed, Keyed):
         record. Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
         after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
         valid again: enter the root's documents anew (:meth:`enter`).
+
+        Where the record names a witness, it is asked: then every balance is charged what the witness has seen and the
+        record does not hold, and its lease, for what may have come after; an old anchor beside an old database does
+        not hide that. Where the witness is lost too (``witness_lost``), everything that is left is charged. The entry
+        says how the gap is known.
         """
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
-        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        signing, store, place = _key(key), _existing(url), anchor_at(anchor)
         with _closed_on_error(store):
             last = place.readable()
             with store.rewriting() as (transaction, older):
@@ -239,7 +265,8 @@ class Ledger(Governed, Keyed):
                         "anybody may have written its rows. Nothing was changed. Bring a newer backup back."
                     )
                 state = checked_state(transaction.rows(), heads=(), key=record.public_key, unsigned=unsigned)
-                entry = loss_of(record, transaction, state, last, reason, charge, whole=unsigned)
+                seen = Seen(witness, lost=witness_lost)
+                entry = loss_of(record, transaction, state, last, reason, charge, seen, whole=unsigned)
                 entry = agreed(record, entry, approvals or {}, agreements)
                 moved: list[Entry] = [] if older is None else [_migrated(state, older)]
                 if board is not None:
@@ -250,7 +277,7 @@ class Ledger(Governed, Keyed):
                 place.create(after)
             else:
                 place.advance(after, durable=True)
-        return cls(record)
+        return cls(record, witness=witness)
 
     @classmethod
     def agreement(
@@ -264,16 +291,19 @@ class Ledger(Governed, Keyed):
         charge: Budget | None = None,
         board: Board | None = None,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
+        witness_lost: bool = False,
     ) -> Agreement:
         """A paper on which members agree to a recovery, as :meth:`recover` would carry it out now; changes nothing."""
-        signing, store, place = _key(key), _existing(url), FileAnchor(anchor)
+        signing, store, place = _key(key), _existing(url), anchor_at(anchor)
         with _closed_on_error(store):
             if not store.current():
                 raise Refused(f"{store.name} is a backup of older tables: its members agree with their keys, at it.")
             with store.reading() as transaction:
                 record = _record(store, place, signing, _opened(transaction, store), clock, root=_public(root))
                 state = checked_state(transaction.rows(), heads=(), key=record.public_key)
-                entry = loss_of(record, transaction, state, place.readable(), reason, charge, whole=False)
+                seen = Seen(witness, lost=witness_lost)
+                entry = loss_of(record, transaction, state, place.readable(), reason, charge, seen, whole=False)
         store.close()
         known = state.decided.sitting().board if board is None else board
         return Agreement.to(entry, record.identifier, known.keys)
@@ -458,6 +488,7 @@ class Ledger(Governed, Keyed):
             return [Repriced(at=at, charge=number, cost=cost, losses=tuple(losses), reason=reason)]
 
         self._enter(make)
+        self.lease.renew_beside(at_once=True)  # it counts also beyond a lease
 
     def expire(self) -> tuple[int, ...]:
         """Settle stale charges and name them.
@@ -500,13 +531,30 @@ class Ledger(Governed, Keyed):
             return issued(transaction, number, head, holds=lambda one: self.record.holds(one, transaction), heads=heads)
 
     def verify(
-        self, *heads: SignedHead, since: Checkpoint | None = None, every_signature: bool = False
+        self,
+        *heads: SignedHead,
+        since: Checkpoint | None = None,
+        every_signature: bool = False,
+        witnessed: Sequence[WitnessedHead] = (),
     ) -> tuple[LedgerFinding, ...]:
         """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too.
 
-        ``since`` a checkpoint that the caller knows for its own, only what came after it is replayed.
+        ``since`` a checkpoint that the caller knows for its own, only what came after it is replayed. Heads that were
+        ``witnessed`` are held to the witness that the record names, and the record to them.
         """
-        return self.verification(*heads, since=since, every_signature=every_signature).findings
+        found = self.verification(*heads, since=since, every_signature=every_signature).findings
+        return (*found, *self.held_to_witness(witnessed))
+
+    def held_to_witness(self, witnessed: Sequence[WitnessedHead]) -> tuple[LedgerFinding, ...]:
+        """What is wrong between the record and heads that a witness countersigned."""
+        found: list[LedgerFinding] = []
+        with self.record.store.reading() as transaction:  # whatever it holds
+            for head in witnessed:
+                keys = [entry.key for row in transaction.rows() if isinstance(entry := _named(row), WitnessNamed)]
+                signed = self.record.holds(head.signed, transaction)
+                problems = witnessed_findings(transaction.rows(), head, keys, signed=signed)
+                found += [LedgerFinding(entry=place, problem=problem) for place, problem in problems]
+        return tuple(found)
 
     def verification(
         self,
@@ -537,6 +585,8 @@ class Ledger(Governed, Keyed):
 
     def close(self) -> None:
         """Give the database's connections back."""
+        self.lease.wait()
+        self.record.anchor.close()
         self.record.store.close()
 
     @classmethod
@@ -550,16 +600,17 @@ class Ledger(Governed, Keyed):
         release: Key | None = None,
         administer: Key | None = None,
         clock: Callable[[], datetime] = system_clock,
+        witness: str | None = None,
     ) -> "Ledger":
         """Open a ledger without comparing it with its anchor: only to verify one that might be refused."""
-        signing, store, place, trusted = _key(key), _existing(url), FileAnchor(anchor), _public(root)
+        signing, store, place, trusted = _key(key), _existing(url), anchor_at(anchor), _public(root)
         with _closed_on_error(store):
             if not store.current():
                 _brought_up_to_date(store, place, signing, trusted, clock)
             with store.reading() as transaction:
                 opened = _opened(transaction, store)
             record = _record(store, place, signing, opened, clock, root=trusted, administer=administer)
-        return cls(record, release=release)
+        return cls(record, release=release, witness=witness)
 
     def decision_state(self) -> DecisionState:
         """What was decided and declared so far."""
@@ -591,6 +642,10 @@ def _closed_on_error(store: Store) -> Iterator[None]:
         raise
 
 
+def _named(row: Row) -> Entry | None:
+    return unwrapped(row.entry) if row.kind in (WitnessNamed.KIND, Administered.KIND) else None
+
+
 def _key(key: Key) -> SigningKey:
     return key if isinstance(key, SigningKey) else SigningKey.load(key)
 
@@ -618,7 +673,7 @@ def _opened(transaction: Transaction, store: Store) -> LedgerOpened:
 
 def _record(
     store: Store,
-    place: FileAnchor | SeenHead,
+    place: Anchor | SeenHead,
     key: SigningKey | None,
     opened: LedgerOpened,
     clock: Callable[[], datetime],
@@ -684,7 +739,7 @@ def _check_administered(transaction: Transaction, record: SignedRecord) -> None:
 
 
 def _brought_up_to_date(
-    store: Store, place: FileAnchor, key: SigningKey, root: str | None, clock: Callable[[], datetime]
+    store: Store, place: Anchor, key: SigningKey, root: str | None, clock: Callable[[], datetime]
 ) -> None:
     """Replay a ledger of older tables, hold it to its anchor, and only then sign what follows from it."""
     with store.rewriting() as (transaction, older):
@@ -694,7 +749,7 @@ def _brought_up_to_date(
         last, unsigned = record.anchored(), _unsigned(older)
         if last is None or last.head.tree or (unsigned and last.head.state):
             raise LedgerError(
-                f"the tables of {store.name} are older than its anchor {place.path}: the database was restored from a "
+                f"the tables of {store.name} are older than its anchor {place.name}: the database was restored from a "
                 "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."
             )
         state = checked_state(transaction.rows(), heads=(last,), key=record.public_key, unsigned=unsigned)

@@ -1,7 +1,7 @@
 """What a recovery would enter after a loss, and those who agreed to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
@@ -11,11 +11,20 @@ from sfumato.governance.anchor import SignedHead
 from sfumato.governance.entries import Recovered
 from sfumato.governance.ledger_state import MemoryLedgerState, end_of
 from sfumato.governance.papers import LASTS
+from sfumato.governance.seen_loss import seen_loss
 from sfumato.governance.signed_record import SignedRecord
 from sfumato.governance.terms import after, written
 from sfumato.governance.transaction import Transaction
 
-__all__ = ["agreed", "loss_of"]
+__all__ = ["Seen", "agreed", "loss_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Where the witness of a record is asked what it saw; ``lost`` says that it is lost too."""
+
+    address: str | None = None
+    lost: bool = False
 
 
 def loss_of(
@@ -25,22 +34,36 @@ def loss_of(
     last: SignedHead | None,
     reason: str,
     charge: Budget | None,
+    asked: Seen,
     *,
     whole: bool,
 ) -> Recovered:
     """What a recovery would enter: how much was lost at most, and where the record ends; nobody has agreed yet."""
     digests = {} if last is None else _digests(transaction, last.head.number)
-    lost, gap = record.gap(end_of(state), digests, last, state.decided.keys)
+    named, end = state.decided.witness, end_of(state)
+    seen = None if named is None or asked.lost else seen_loss(record, transaction, named, asked.address)
+    missed = asked.lost or (seen is not None and not seen.held)
+    lost, gap = record.gap(end, digests, last, state.decided.keys, missed=missed)
+    most, basis = charge or Budget.none(), _basis(last)
+    unknown = gap is None or asked.lost
+    if seen is not None:
+        unknown, basis = seen.gap is None, seen.basis if last is None else f"{basis}; {seen.basis}"
+        most = _larger(most, seen.gap or most)
+        lost = max(lost, seen.last.signed.head.number - end.number)
+    elif named is not None:
+        unknown, basis = True, "the witness is lost, or saw nothing: nobody knows what was charged"
     at = written(record.clock())
     return Recovered(
         at=at,
         reason=reason,
         anchored="" if last is None else last.text,
         lost=lost,
-        gap=_larger(gap or Budget.none(), charge or Budget.none()),
-        whole=gap is None or whole,
-        after=end_of(state).digest,
+        gap=_larger(gap or Budget.none(), most),
+        whole=unknown or whole,
+        after=end.digest,
         expires=after(at, LASTS),
+        witnessed="" if seen is None else seen.last.text,
+        basis=basis,
     )
 
 
@@ -67,6 +90,12 @@ def agreed(
 def _digests(transaction: Transaction, number: int) -> dict[int, str]:
     row = transaction.row(number)
     return {} if row is None else {number: row.digest}
+
+
+def _basis(last: SignedHead | None) -> str:
+    if last is None:
+        return "the anchor is lost: nobody knows what was charged"
+    return f"the anchor was at entry {last.head.number}"
 
 
 def _larger(one: Budget, other: Budget) -> Budget:

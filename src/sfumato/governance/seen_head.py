@@ -17,7 +17,7 @@ class SeenHead:
         self._newest = given
 
     @property
-    def path(self) -> str:
+    def name(self) -> str:
         """What messages call it."""
         return "(the head that was given)"
 
@@ -33,3 +33,13 @@ class SeenHead:
         """Remember a head that was proven; one that came later than what is known."""
         if self._newest is None or self._newest.head.number < head.head.number:
             self._newest = head
+
+    def witnessed(self) -> str | None:
+        """None: what a witness countersigned is kept beside an anchor."""
+        return None
+
+    def keep_witnessed(self, text: str) -> None:
+        """Nothing is kept, by whoever reads."""
+
+    def close(self) -> None:
+        """Nothing is held."""

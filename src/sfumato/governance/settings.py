@@ -1,4 +1,4 @@
-"""The settings of a ledger: where its database, its key and its anchor are, in one small TOML file.
+"""The settings of a ledger: where its database, its key, its anchor and its witness are, in one small TOML file.
 
 Paths in the file are taken from the folder that it lies in, so that a ledger can be moved as a whole.
 """
@@ -6,7 +6,7 @@ Paths in the file are taken from the folder that it lies in, so that a ledger ca
 import json
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,10 +42,13 @@ class Settings:
     file: Path
     url: str
     key: Path
-    anchor: Path
+    anchor: Path | str
+    """A file, or the address of a row in another database."""
     root: Path | None = None
     release: Path | None = None
     administer: Path | None = None
+    witness: str | None = None
+    """Where the witness that the record names is asked."""
 
     @classmethod
     def load(cls, file: str | Path) -> "Settings":
@@ -58,7 +61,8 @@ class Settings:
                 file=place,
                 url=_based(fields["url"], folder),
                 key=folder / _home(fields["key"]),
-                anchor=folder / _home(fields["anchor"]),
+                anchor=_anchor(fields["anchor"], folder),
+                witness=fields.get("witness"),
                 **{name: folder / _home(fields[name]) for name in _ROLES if name in fields},
             )
         except InvalidInput as wrong:
@@ -74,14 +78,37 @@ class Settings:
         return shown(self.url)
 
     @property
+    def anchored_at(self) -> str:
+        """The anchor without a password, to be shown."""
+        if not isinstance(self.anchor, str):
+            return str(self.anchor)
+        from sfumato.governance.store import shown
+
+        return shown(self.anchor)
+
+    @property
     def same_disk(self) -> bool | None:
-        """Whether anchor and database lie on one disk; None where the database is a server's."""
-        if "://" in self.url:
+        """Whether anchor and database lie on one disk; None where one of them is an address."""
+        if "://" in self.url or isinstance(self.anchor, str):
             return None
         return self.anchor.parent.stat().st_dev == Path(self.url).parent.stat().st_dev
 
     def __repr__(self) -> str:
         return f"Settings({str(self.file)!r})"
+
+    def with_witness(self, address: str) -> "Settings":
+        """The settings with the address of a witness, added to the file; one that stands there is not changed."""
+        if self.witness == address:
+            return self
+        if self.witness is not None:
+            raise LedgerError(
+                f"{self.file} names a witness at {self.witness} already; nothing was changed. Edit the file."
+            )
+        if not address.startswith(("http://", "https://")):
+            raise InvalidInput("the address of a witness is http://HOST:PORT; nothing was changed.")
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(f"witness = {json.dumps(address)}\n")
+        return replace(self, witness=address)
 
     def write(self) -> None:
         """Write the file; never overwrite one. Only its owner can read it where the address holds a password."""
@@ -89,12 +116,14 @@ class Settings:
         said = {
             "url": self.url if "://" in self.url else _short(Path(self.url), folder),
             "key": _short(self.key, folder),
-            "anchor": _short(self.anchor, folder),
+            "anchor": self.anchor if isinstance(self.anchor, str) else _short(self.anchor, folder),
         }
         roles = {name: getattr(self, name) for name in _ROLES}
         said |= {name: _short(path, folder) for name, path in roles.items() if path is not None}
+        if self.witness is not None:
+            said["witness"] = self.witness
         text = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in said.items())
-        secret = self.address != self.url
+        secret = self.address != self.url or self.anchored_at != str(self.anchor)
         try:
             descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
         except FileExistsError:
@@ -171,6 +200,7 @@ def opened(given: str | Path | None = None) -> "Ledger":
         root=settings.root,
         release=settings.release,
         administer=settings.administer,
+        witness=settings.witness,
     )
 
 
@@ -190,8 +220,9 @@ def reading(
 
     settings = found(given)
     trusted = _public(settings) if key is None else key
-    seen = key is None or settings.anchor.exists()
-    anchor = settings.anchor if seen and _readable(settings.anchor) else None
+    file = settings.anchor if isinstance(settings.anchor, Path) else None
+    seen = key is None or file is None or file.exists()
+    anchor = settings.anchor if seen and (file is None or _readable(file)) else None
     return Ledger.read(settings.url, key=trusted, anchor=anchor, head=head, checked=checked)
 
 
@@ -224,6 +255,7 @@ def made(
     key: str | Path | None = None,
     root: str | Path | None = None,
     next_root: str | Path | None = None,
+    witness: str | None = None,
 ) -> Settings:
     """Make a ledger and its settings file; nothing that exists is overwritten.
 
@@ -232,6 +264,7 @@ def made(
     keys have roles: one for releases and one for administration are made beside the settings, and the public half of
     the root is copied there; ``next_root`` is the public key of the root after it.
     """
+    from sfumato.governance.anchor_database import anchor_at
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.store import Store
 
@@ -244,18 +277,20 @@ def made(
         file=place,
         url=str(folder / database) if url is None else _based(url, Path.cwd()),
         key=folder / f"{place.stem}.key" if key is None else Path(key).absolute(),
-        anchor=folder / f"{place.stem}.anchor" if anchor is None else Path(anchor).absolute(),
+        anchor=folder / f"{place.stem}.anchor" if anchor is None else _anchor(str(anchor), Path.cwd()),
+        witness=witness,
         **({} if root is None else {name: folder / f"{place.stem}.{_FILES[name]}" for name in _ROLES}),
     )
-    for taken in filter(None, (place, settings.anchor, settings.root, settings.release, settings.administer)):
+    file = settings.anchor if isinstance(settings.anchor, Path) else None
+    for taken in filter(None, (place, file, settings.root, settings.release, settings.administer)):
         if taken.exists() or taken.is_symlink():
             raise LedgerError(
                 f"{taken} is there already: a ledger was made here before, and nothing was changed. Use it with "
                 f"--ledger {place}, or choose another place."
             )
-    if settings.anchor.parent != folder and not settings.anchor.parent.is_dir():
+    if file is not None and file.parent != folder and not file.parent.is_dir():
         raise InvalidInput(
-            f"there is no folder {settings.anchor.parent} for the anchor, and none was made: its disk may be missing. "
+            f"there is no folder {file.parent} for the anchor, and none was made: its disk may be missing. "
             "Nothing was made. Mount it, or name another place with --anchor."
         )
     known = SigningKey.load(settings.key) if settings.key.exists() else None
@@ -265,14 +300,16 @@ def made(
         raise LedgerError(
             f"{settings.address} holds a ledger already, and nothing was changed. Use it with its own settings file."
         )
+    if file is None and anchor_at(settings.anchor).last() is not None:
+        raise LedgerError(f"the anchor {settings.anchored_at} exists already; nothing was made. Name another row.")
     folder.mkdir(parents=True, exist_ok=True)
     signing = known or SigningKey.new()
     if known is None:
         signing.save(settings.key)  # before the first entry: a ledger without its key would be lost
     if rooted is not None and settings.root is not None:
         settings.root.write_text(rooted.public_text + "\n", encoding="ascii")
-        for file in filter(None, (settings.release, settings.administer)):
-            SigningKey.new().save(file)
+        for own in filter(None, (settings.release, settings.administer)):
+            SigningKey.new().save(own)
     Ledger.create(
         settings.url,
         key=signing,
@@ -281,6 +318,7 @@ def made(
         next_root=coming,
         release=settings.release,
         administer=settings.administer,
+        witness=settings.witness,
     ).close()
     settings.write()
     return settings
@@ -323,8 +361,13 @@ def _read(place: Path) -> dict[str, str]:
         if not isinstance(said, str) or not said or "\0" in said:
             raise InvalidInput(f'{place} does not say {name} = "…" as a file; no ledger was opened.')
         fields[name] = said
-    if set(body) - {*_FIELDS, *_ROLES}:
-        unknown = ", ".join(sorted(map(repr, set(body) - {*_FIELDS, *_ROLES})))
+    if "witness" in body:
+        said = body["witness"]
+        if not isinstance(said, str) or not said.startswith("http"):
+            raise InvalidInput(f"{place}: witness is the address of a witness, http://…; no ledger was opened.")
+        fields["witness"] = said
+    if set(body) - {*_FIELDS, *_ROLES, "witness"}:
+        unknown = ", ".join(sorted(map(repr, set(body) - {*_FIELDS, *_ROLES, "witness"})))
         raise InvalidInput(f"{place} has unknown fields: {unknown}. No ledger was opened. Take them out.")
     return fields
 
@@ -342,6 +385,14 @@ def _based(url: str, folder: Path) -> str:
     """An address with a path of SQLite taken from a folder."""
     path = url.removeprefix("sqlite:///")
     return path if "://" in path else str(folder / _home(path))
+
+
+def _anchor(text: str, folder: Path) -> Path | str:
+    """An anchor: an address of another database, or a path taken from a folder."""
+    if "://" not in text:
+        return folder / _home(text)
+    path = text.removeprefix("sqlite:///")
+    return text if path == text else f"sqlite:///{folder / _home(path)}"
 
 
 def _home(path: str) -> Path:

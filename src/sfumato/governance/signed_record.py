@@ -15,13 +15,14 @@ from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance import log
-from sfumato.governance.anchor import FileAnchor, Head, SignedHead
+from sfumato.governance.anchor import Anchor, Head, SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.entries import ADMINISTRATIVE, Entry, Row
 from sfumato.governance.key_documents import Role
 from sfumato.governance.keyring import KeyRing, administered, needs_administrator
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, Totals, account_line, apply, end_of
+from sfumato.governance.lineage import Lineage, follows
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.store import Store
 from sfumato.governance.terms import levels_of, written
@@ -82,7 +83,7 @@ class SignedRecord:
     """
 
     store: Store
-    anchor: FileAnchor | SeenHead
+    anchor: Anchor | SeenHead
     key: SigningKey | None
     identifier: str
     clock: Callable[[], datetime] = system_clock
@@ -122,6 +123,8 @@ class SignedRecord:
             )
         return self.key
 
+    lineage: Lineage = field(default_factory=Lineage)
+
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """A transaction that reads; what it read is proven when it ends."""
@@ -136,9 +139,10 @@ class SignedRecord:
         start = time.monotonic()
         try:
             with self.store.writing() as transaction, self._proving(transaction, self.anchored()):
-                writing = Writing(self, transaction)
+                writing, before = Writing(self, transaction), transaction.end().digest
                 yield writing
             if writing.head is not None:
+                self.lineage.grew(before, writing.head.head)
                 self.advance(writing.head, durable=durable)
         except Exception as wrong:
             log.refused(wrong, time.monotonic() - start)
@@ -243,7 +247,7 @@ class SignedRecord:
             return None
         if last is None:
             raise LedgerError(
-                f"the anchor {self.anchor.path} is missing, and without it an old backup could pass for the ledger. "
+                f"the anchor {self.anchor.name} is missing, and without it an old backup could pass for the ledger. "
                 "Nothing was read and nothing was spent. Bring the anchor back, or have the board recover the ledger."
             )
         # Which keys may sign, where there is a root, stands in the database: then this is asked there.
@@ -253,7 +257,7 @@ class SignedRecord:
 
     def _foreign(self) -> LedgerError:
         return LedgerError(
-            f"the anchor {self.anchor.path} is not signed for this ledger; nothing was read and nothing was "
+            f"the anchor {self.anchor.name} is not signed for this ledger; nothing was read and nothing was "
             "spent. Open the ledger with its own anchor."
         )
 
@@ -268,12 +272,12 @@ class SignedRecord:
         with self.store.reading() as transaction:
             digest = head.head.digest
             for row in transaction.rows(head.head.number):
-                if row.number > newest.head.number or not _follows(row, digest):
+                if row.number > newest.head.number or not follows(row, digest):
                     break
                 digest = row.digest
         if digest != newest.head.digest:
             raise LedgerError(
-                f"the anchor {self.anchor.path} is at entry {newest.head.number}, which does not follow entry "
+                f"the anchor {self.anchor.name} is at entry {newest.head.number}, which does not follow entry "
                 f"{head.head.number} here: two copies of this ledger are in use. Nothing was delivered. Stop both and "
                 "compare them: sfumato ledger verify"
             )
@@ -303,7 +307,7 @@ class SignedRecord:
         if head.number == place.number and head.digest != place.digest:
             raise self._rewritten(place.number)
         for row in transaction.rows(place.number):
-            if not _follows(row, place.digest):
+            if not follows(row, place.digest):
                 at = transaction.row(last.head.number)
                 if at is None or at.digest != last.head.digest:
                     raise self._rewritten(last.head.number)
@@ -363,21 +367,28 @@ class SignedRecord:
         return signed
 
     def gap(
-        self, state: Totals, digests: dict[int, str], last: SignedHead | None, keys: KeyRing | None = None
+        self,
+        state: Totals,
+        digests: dict[int, str],
+        last: SignedHead | None,
+        keys: KeyRing | None = None,
+        *,
+        missed: bool = False,
     ) -> tuple[int, Budget | None]:
-        """How many entries are lost, and the most that they can have charged to any balance, if that is known.
+        """How many entries are lost, and the most that they can have charged to any balance, if the anchor knows.
 
         ``digests`` are those of the record by number, ``last`` is the head that was anchored, ``keys`` the key ring.
+        ``missed`` says that a witness has seen entries which the record does not hold.
         """
         if last is None:
             return 0, None
         holds = last.holds(self.public_key) if keys is None else keys.signed(last)
         if not holds or last.head.ledger != self.identifier:
-            raise LedgerError(f"the anchor {self.anchor.path} is not signed for this ledger; nothing was changed.")
+            raise LedgerError(f"the anchor {self.anchor.name} is not signed for this ledger; nothing was changed.")
         found = digests.get(last.head.number)
         if found == last.head.digest:
-            if self._ran_ahead(state):
-                return 0, Budget.none()  # nothing is lost: an entry was made by a clock that ran ahead
+            if missed or self._ran_ahead(state):
+                return 0, Budget.none()  # as far as the anchor knows: an old one, or a clock that ran ahead
             raise Refused("the record holds all that was anchored; there is nothing to recover. Nothing was changed.")
         epsilon, delta = last.head.epsilon, last.head.delta
         if found is None:  # else the two went apart at an entry that nobody knows
@@ -388,10 +399,6 @@ class SignedRecord:
     def _ran_ahead(self, totals: Totals) -> bool:
         """Whether the last entry was made by a clock that this one is far behind."""
         return self.clock() < datetime.fromisoformat(totals.at) - SKEW
-
-
-def _follows(row: Row, digest: str) -> bool:
-    return row.previous == digest and row.digest == row.expected
 
 
 def account_in(transaction: Transaction, path: str) -> Balance:

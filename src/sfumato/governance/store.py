@@ -168,6 +168,17 @@ class Store:
                 rows.commit(cursor.connection)
 
     @contextmanager
+    def plain(self, *, writes: bool, also: str = "") -> Iterator[rows.Cursor]:
+        """A transaction on a database that holds something else than a ledger; its errors are those of the driver.
+
+        ``also`` are statements for a server that go with its beginning.
+        """
+        begin = _begin(lite=self.lite, writes=writes)
+        with self._begun(begin if self.lite else begin + also) as cursor:
+            yield cursor
+            rows.commit(cursor.connection)
+
+    @contextmanager
     def asking(self, question: str) -> Iterator[None]:
         """Hold a question, by its key, against all other processes that ask it of this database; they wait.
 

@@ -108,7 +108,7 @@ def _verification(
             )
         )
     if anchored is None and not isinstance(record.anchor, SeenHead):
-        gone = LedgerFinding(entry=0, problem=f"the anchor {record.anchor.path} is missing or cannot be read")
+        gone = LedgerFinding(entry=0, problem=f"the anchor {record.anchor.name} is missing or cannot be read")
         found = (*found, gone)
     return Verification(
         findings=found,

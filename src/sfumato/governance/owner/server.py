@@ -19,7 +19,8 @@ from pathlib import Path
 
 from sfumato.core.documents import Document
 from sfumato.core.release import Release
-from sfumato.errors import InvalidInput, LedgerError, Refused, SfumatoError
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
+from sfumato.governance.anchor import FileAnchor
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.owner import messages as said
 from sfumato.governance.owner.frames import SHORT_BYTES, Broken, Frames, Gone, Peer, Stalled, peer_of
@@ -105,7 +106,10 @@ class OwnerServer:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the ledger, and the place of the socket, against other owner processes."""
-        anchor = Path(self._ledger.record.anchor.path).resolve()
+        place = self._ledger.record.anchor
+        if not isinstance(place, FileAnchor):
+            raise NotDeclared("an owner process keeps the anchor in a file of its own; nothing was served. Give one.")
+        anchor = place.path.resolve()
         with ExitStack() as held:
             for file, what in (
                 (anchor.with_name(f"{anchor.name}.owner"), "this ledger is served by another owner process"),
