@@ -9,7 +9,7 @@ import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from json.encoder import encode_basestring as _quoted  # a text as canonical JSON has it
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from sfumato.core import units
 from sfumato.core.budget import Budget
@@ -505,6 +505,8 @@ Entry = (
     | Administered
 )
 
+_KINDS = frozenset(get_args(Entry))
+
 ADMINISTRATIVE = (
     *(AccountOpened, PopulationDeclared, DatasetDeclared, TermsDeclared, PolicyDeclared, WindowsDeclared),
     *(BoardSeated, PlanAdopted, Repriced, ClockConfirmed, WitnessNamed),
@@ -574,7 +576,7 @@ class Row:
             read: Entry = ENTRIES.decode(parse(self.body), f"entry {self.number}")
         except SfumatoError as wrong:
             raise LedgerError(f"entry {self.number} of the record cannot be read: {wrong}") from None
-        if not isinstance(read, Entry):
+        if type(read) not in _KINDS:
             raise LedgerError(f"entry {self.number} of the record is not an entry, but {read.KIND!r}.")
         return read
 
