@@ -26,6 +26,7 @@ from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furni
 from tests.governance.test_governed import TERMS
 
 HALF = Budget(epsilon="1/2")
+ON_A_FILE = pytest.mark.parametrize("home", ["sqlite"], indirect=True)
 WHY = Reasons(benefit="beds", risk="a rare case", choice="±6 is enough")
 
 
@@ -96,17 +97,15 @@ def test_nothing_that_writes_is_possible_and_nothing_is_written(home: Home, owne
     assert owner.head() == before
 
 
+@ON_A_FILE
 def test_a_file_is_opened_so_that_nothing_can_be_written_to_it(home: Home, owner: Ledger) -> None:
-    if not home.lite:
-        pytest.skip("a server has roles of its own")
     reader = Ledger.read(home.url, key=public(home), anchor=home.anchor)
     with pytest.raises(LedgerError, match="readonly"), reader.record.store.writing() as transaction:
         transaction.put_empty()
 
 
+@ON_A_FILE
 def test_a_reader_leaves_no_file_behind(home: Home) -> None:
-    if not home.lite:
-        pytest.skip("about files")
     furnished(home).close()
     before = sorted(file.name for file in Path(home.url).parent.iterdir())
     reader = Ledger.read(home.url, key=public(home), anchor=home.anchor)
@@ -131,9 +130,8 @@ def copied(home: Home, folder: Path) -> Home:
     return Home(url=str(folder / "ledger.db"), folder=home.folder)
 
 
+@ON_A_FILE
 def test_an_old_copy_is_refused_by_anchor_or_head_and_passes_without(home: Home, tmp_path: Path) -> None:
-    if not home.lite:
-        pytest.skip("copies a file")
     ledger = furnished(home)
     old_head = ledger.head()
     ledger.close()
@@ -153,9 +151,8 @@ def test_an_old_copy_is_refused_by_anchor_or_head_and_passes_without(home: Home,
     assert Ledger.read(home.url, key=public(home), anchor=home.anchor, head=old_head).head() == head
 
 
+@ON_A_FILE
 def test_a_reader_never_goes_back_while_it_is_open(home: Home) -> None:
-    if not home.lite:
-        pytest.skip("copies a file")
     ledger = furnished(home)
     ledger.close()
     kept = Path(home.url).read_bytes()
@@ -200,11 +197,10 @@ def test_a_reader_does_not_bring_tables_up_to_date(tmp_path: Path) -> None:
     assert Path(home.url).read_bytes() == before
 
 
+@ON_A_FILE
 def test_settings_read_without_the_private_key_and_without_an_anchor_that_is_forbidden(
     home: Home, owner: Ledger, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    if not home.lite:
-        pytest.skip("about the settings, on one store")
     file = tmp_path / "ledger.toml"
     Settings(file=file, url=home.url, key=home.key, anchor=home.anchor).write()
     assert not settings.reading(file).held_to_nothing
