@@ -23,6 +23,7 @@ from sfumato.governance.provenance import Trail
 from sfumato.governance.settings import Settings
 from sfumato.reports.evidence import Scope, pack
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, older, sqlite_home
+from tests.governance.signers import key_of, keyed
 from tests.governance.test_governed import TERMS
 
 HALF = Budget(epsilon="1/2")
@@ -36,9 +37,11 @@ def owner(home: Home) -> Ledger:
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)
     account.commit_text(account.reserve(HALF, datasets=[VISITS]), "how many?", '{"answer":7}')
-    ledger.seat(Board(members=("ada", "ben", "cho"), quorum=2), by="director", reason="the statute")
+    ledger.seat(keyed(Board(members=("ada", "ben", "cho"), quorum=2)), by="director", reason="the statute")
     ledger.declare_terms(TERMS)
-    ledger.propose(by="ada", action=Action.DATASET, subject="visits", reasons=WHY, datasets=("visits",))
+    ledger.propose(
+        by="ada", action=Action.DATASET, subject="visits", reasons=WHY, datasets=("visits",), key=key_of("ada")
+    )
     home.key.rename(home.key.with_name("elsewhere"))
     return ledger
 
@@ -67,7 +70,7 @@ def test_all_that_reads_needs_the_public_key_alone(home: Home, owner: Ledger, he
     assert reader.public_key == owner.key.public_text
     assert reader.held_to_nothing is (held_to == "nothing")
     # And it follows what is written meanwhile.
-    owner.vote(1, by="ben", choice=Choice.NO)
+    owner.vote(1, by="ben", choice=Choice.NO, key=key_of("ben"))
     assert reader.head() == owner.head()
 
 
@@ -79,8 +82,8 @@ WRITES: dict[str, Callable[[Ledger], object]] = {
         Dataset(name="visits", edition="2"), population="patients", cap=Budget(epsilon=100, delta="1/1000")
     ),
     "terms": lambda ledger: ledger.declare_terms(TERMS),
-    "vote": lambda ledger: ledger.vote(1, by="ben", choice=Choice.YES),
-    "veto": lambda ledger: ledger.veto(by="ben", community="x", dataset="visits", reason="no"),
+    "vote": lambda ledger: ledger.vote(1, by="ben", choice=Choice.YES, key=key_of("ben")),
+    "veto": lambda ledger: ledger.veto(by="ben", community="x", dataset="visits", reason="no", key=key_of("ben")),
     "clock": lambda ledger: ledger.confirm_clock("it is right"),
     "expire": lambda ledger: ledger.expire(),
     "reprice": lambda ledger: ledger.reprice(7, cost=HALF, reason="a claim was wrong"),

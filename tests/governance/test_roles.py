@@ -33,6 +33,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import account_line
 from tests.governance.homes import PATIENT, STORES, Home, furnished, older, sqlite_home
 from tests.governance.rooted import CAP, Rooted, charged
+from tests.governance.signers import keyed
 from tests.governance.test_governed import TERMS
 
 HALF = Budget(epsilon="1/2")
@@ -105,7 +106,9 @@ ADMINISTERS: dict[str, Callable[[Ledger], object]] = {
         Dataset(name="visits", edition="2"), population="patients", cap=CAP
     ),
     "terms": lambda ledger: ledger.declare_terms(TERMS),
-    "board": lambda ledger: ledger.seat(Board(members=("ada", "ben", "cho"), quorum=2), by="a", reason="statute"),
+    "board": lambda ledger: ledger.seat(
+        keyed(Board(members=("ada", "ben", "cho"), quorum=2)), by="a", reason="statute"
+    ),
     "clock": lambda ledger: ledger.confirm_clock("it is right"),
     "reprice": lambda ledger: ledger.reprice(7, cost=HALF, reason="a claim was wrong"),
 }
@@ -328,10 +331,10 @@ FORGED: dict[str, Callable[[str], Entry]] = {
     "dataset": lambda at: DatasetDeclared(at=at, dataset=NEW, population="patients", cap=CAP),
     "terms": lambda at: TermsDeclared(at=at, terms=TERMS),
     "board": lambda at: BoardSeated(
-        at=at, board=Board(members=("eve", "mal", "sid"), quorum=2), by="eve", reason="x", proposal=None
+        at=at, board=keyed(Board(members=("eve", "mal", "sid"), quorum=2)), by="eve", reason="x", proposal=None
     ),
     "a board that names a vote": lambda at: BoardSeated(
-        at=at, board=Board(members=("eve", "mal", "sid"), quorum=2), by="eve", reason="x", proposal=1
+        at=at, board=keyed(Board(members=("eve", "mal", "sid"), quorum=2)), by="eve", reason="x", proposal=1
     ),
     "clock": lambda at: ClockConfirmed(at=at, since=at, reason="x"),
     "reprice": lambda at: Repriced(at=at, charge=7, cost=Budget(epsilon=1), losses=(), reason="x"),

@@ -134,9 +134,7 @@ def test_tables_older_than_their_anchor_are_a_backup_that_can_be_recovered(tmp_p
     Path(home.url).write_bytes(kept)
     with pytest.raises(LedgerError, match="are older than its anchor"):
         home.open()
-    ledger = Ledger.recover(
-        home.url, key=home.key, anchor=home.anchor, reason="a backup", approvals={"ada": None, "ben": None}
-    )
+    ledger = Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="a backup")
     *_, last = ledger.rows()
     entry = last.entry
     assert isinstance(entry, Recovered)

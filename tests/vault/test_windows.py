@@ -27,6 +27,7 @@ from sfumato.reports.particulars import particulars
 from sfumato.reports.verify import verify
 from tests.governance.conftest import home
 from tests.governance.homes import Home
+from tests.governance.signers import key_of, keyed
 
 __all__ = ["home"]
 
@@ -201,7 +202,7 @@ def test_a_board_cannot_raise_one_window_where_the_caps_of_all_bound_a_life(home
     ledger = furnished(home, PATIENT, most_windows=2)
     table(vault(ledger, PATIENT, JANUARY), Fraction(1, 2))
     members = ("ada", "ben", "cho")
-    ledger.seat(Board(members=members, quorum=2), by="director", reason="the statute of 2026")
+    ledger.seat(keyed(Board(members=members, quorum=2)), by="director", reason="the statute of 2026")
     reasons = Reasons(benefit="sharper figures", risk="more is known of each", choice="half is too blunt")
     before = ledger.head()
     with pytest.raises(errors.Refused, match="loses at most ε = 2, δ = 1/5000000, since each"):
@@ -212,10 +213,17 @@ def test_a_board_cannot_raise_one_window_where_the_caps_of_all_bound_a_life(home
             account="window clinic 2026-01",
             amount=sf.Budget(epsilon=1),
             reasons=reasons,
+            key=key_of("ada"),
         )
     assert ledger.head() == before
     assert ledger.propose(
-        by="ada", subject="January", action=Action.RAISE, account="clinic", amount=sf.Budget(epsilon=1), reasons=reasons
+        by="ada",
+        subject="January",
+        action=Action.RAISE,
+        account="clinic",
+        amount=sf.Budget(epsilon=1),
+        reasons=reasons,
+        key=key_of("ada"),
     )
 
 
