@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.core.signature import SigningKey
 from sfumato.governance import settings
-from tests.cli.institution import done, refused
+from tests.cli.institution import acting, done, refused
 
 READING = [
     ("budget", "show"),
@@ -61,7 +61,7 @@ def test_what_writes_asks_for_the_private_key(run, seated):
     for words in (
         ("ledger", "expire"),
         ("ledger", "terms", "visits-terms.toml"),
-        ("budget", "veto", "--as", "eva", "--community", "riverside", "--dataset", "visits", "--reason", "no"),
+        ("budget", "veto", *acting("eva"), "--community", "riverside", "--dataset", "visits", "--reason", "no"),
     ):
         assert "ledger.key that ledger.toml names is not there" in refused(run, *words)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.core.workbook import MAIN, MOST_COLUMNS, MOST_EXACT, MOST_SIGNS, Cell, Sheet, write_workbook
+from sfumato.core.workbook import MAIN, MOST_COLUMNS, MOST_EXACT, MOST_SIGNS, Cell, WorkbookSheet, write_workbook
 from sfumato.errors import InvalidInput
 
 fastexcel = pytest.importorskip("fastexcel")
@@ -28,7 +28,7 @@ def back(file: Path, sheet: str | int = 0, *, head: bool = True) -> list[tuple[o
 
 def one(column: list[Cell], place: Path) -> list[object]:
     """A column as it is read back; a first column keeps rows whose cell is empty."""
-    sheet = Sheet(name="one", head=["place", "x"], columns=[list(range(len(column))), column])
+    sheet = WorkbookSheet(name="one", head=["place", "x"], columns=[list(range(len(column))), column])
     return [row[1] for row in back(write_workbook([sheet], place / "one.xlsx"))[1:]]
 
 
@@ -48,7 +48,7 @@ def test_cells_are_read_back_as_what_they_are(tmp_path: Path) -> None:
 
 
 def test_a_text_is_never_a_formula(tmp_path: Path) -> None:
-    file = write_workbook([Sheet(name="one", head=["=k"], columns=[HOSTILE])], tmp_path / "a.xlsx")
+    file = write_workbook([WorkbookSheet(name="one", head=["=k"], columns=[HOSTILE])], tmp_path / "a.xlsx")
     assert back(file) == [("=k",), *((text,) for text in HOSTILE)]
     assert not formulas(file)
     # The reader does see formulas: a cell that is one, written by hand, is found, and read as something else.
@@ -76,7 +76,7 @@ def formulas(file: Path) -> int:
 def test_every_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     """All of Unicode, by the rule of the standard for what XML cannot hold."""
     place = tmp_path_factory.getbasetemp() / "texts.xlsx"
-    file = write_workbook([Sheet(name="one", head=["i", "x"], columns=[list(range(len(texts))), texts])], place)
+    file = write_workbook([WorkbookSheet(name="one", head=["i", "x"], columns=[list(range(len(texts))), texts])], place)
     with zipfile.ZipFile(file) as packed:
         cells = parsed(packed.read("xl/worksheets/sheet1.xml")).iter(f"{{{MAIN}}}t")
     found = [cell.text or "" for cell in cells][2:]
@@ -91,8 +91,8 @@ def decoded(text: str) -> str:
 
 def test_the_same_sheets_give_the_same_bytes(tmp_path: Path) -> None:
     sheets = [
-        Sheet.of(pa.table({"k": ["a", None], "n": [1, 2]}), "answer"),
-        Sheet(name="about", columns=[["x"]], wide=True),
+        WorkbookSheet.of(pa.table({"k": ["a", None], "n": [1, 2]}), "answer"),
+        WorkbookSheet(name="about", columns=[["x"]], wide=True),
     ]
     first, second = (write_workbook(sheets, tmp_path / name).read_bytes() for name in ("a.xlsx", "b.XLSX"))
     assert first == second
@@ -102,7 +102,7 @@ def test_the_same_sheets_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_head_is_bold_and_stays_in_sight(tmp_path: Path) -> None:
-    file = write_workbook([Sheet(name="one", head=["k"], columns=[["a"]])], tmp_path / "a.xlsx")
+    file = write_workbook([WorkbookSheet(name="one", head=["k"], columns=[["a"]])], tmp_path / "a.xlsx")
     with zipfile.ZipFile(file) as packed:
         sheet = packed.read("xl/worksheets/sheet1.xml").decode()
         styles = parsed(packed.read("xl/styles.xml"))
@@ -117,17 +117,17 @@ def test_the_head_is_bold_and_stays_in_sight(tmp_path: Path) -> None:
     ("sheets", "name"),
     [
         ([], "a.xlsx"),
-        ([Sheet(name="One", columns=[["x"]]), Sheet(name="one", columns=[["x"]])], "a.xlsx"),
-        ([Sheet(name="a/b", columns=[["x"]])], "a.xlsx"),
-        ([Sheet(name="a" * 32, columns=[["x"]])], "a.xlsx"),
-        ([Sheet(name="a", columns=[["x"]] * (MOST_COLUMNS + 1))], "a.xlsx"),
-        ([Sheet(name="a", columns=[["x" * (MOST_SIGNS + 1)]])], "a.xlsx"),
-        ([Sheet(name="a", columns=[["x"]])], "a.csv"),
-        ([Sheet(name="a", columns=[["x"]])], "no folder/a.xlsx"),
+        ([WorkbookSheet(name="One", columns=[["x"]]), WorkbookSheet(name="one", columns=[["x"]])], "a.xlsx"),
+        ([WorkbookSheet(name="a/b", columns=[["x"]])], "a.xlsx"),
+        ([WorkbookSheet(name="a" * 32, columns=[["x"]])], "a.xlsx"),
+        ([WorkbookSheet(name="a", columns=[["x"]] * (MOST_COLUMNS + 1))], "a.xlsx"),
+        ([WorkbookSheet(name="a", columns=[["x" * (MOST_SIGNS + 1)]])], "a.xlsx"),
+        ([WorkbookSheet(name="a", columns=[["x"]])], "a.csv"),
+        ([WorkbookSheet(name="a", columns=[["x"]])], "no folder/a.xlsx"),
     ],
     ids=["no sheet", "one name twice", "a sign", "a long name", "too wide", "a long text", "an ending", "no folder"],
 )
-def test_what_excel_would_not_open_is_not_written(sheets: list[Sheet], name: str, tmp_path: Path) -> None:
+def test_what_excel_would_not_open_is_not_written(sheets: list[WorkbookSheet], name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"othing was written|not written"):
         write_workbook(sheets, tmp_path / name)
     assert not list(tmp_path.iterdir())

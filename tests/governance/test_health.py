@@ -10,6 +10,7 @@ from sfumato.core.query import Dataset
 from sfumato.governance.health import Health, Limits, health, metrics
 from sfumato.governance.ledger import Ledger
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.signers import key_of
 from tests.governance.test_checkpoint import remembered
 from tests.governance.test_governed import BOARD, TERMS, WHY, governed
 
@@ -93,7 +94,7 @@ def test_closed_versions_and_a_dataset_that_is_stuck(ledger: Ledger) -> None:
 
 def test_a_veto_stands_and_is_no_fault(home: Home) -> None:
     ledger = governed(home, board=BOARD, terms=TERMS)
-    ledger.veto(dataset="visits", by="mele", community="valley", reason="not asked")
+    ledger.veto(dataset="visits", by="mele", community="valley", reason="not asked", key=key_of("mele"))
     found = health(ledger)
     assert found.vetoes == (("visits", "valley"),)
     assert found.attention() == ()

@@ -31,6 +31,7 @@ from sfumato.governance.witness_client import WitnessClient
 from sfumato.governance.witness_server import WitnessServer
 from sfumato.governance.witnessed import Extension, LastSeen, SignedExtension, WitnessedHead
 from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
+from tests.governance.signers import key_of, keyed
 
 LEASE = Budget(epsilon=1)
 HALF = Budget(epsilon="1/2")
@@ -542,8 +543,8 @@ def test_what_was_given_up_stays_given_up(place: Place) -> None:
 
 def test_a_recovery_that_charges_less_is_refused_by_the_witness(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     lost_both(place)
-    cheap = "sfumato.governance.ledger.seen_loss"
-    from sfumato.governance.recovery import seen_loss
+    cheap = "sfumato.governance.recovery.seen_loss"
+    from sfumato.governance.seen_loss import seen_loss
 
     monkeypatch.setattr(cheap, lambda *given: replace(seen_loss(*given), gap=Budget.none()))  # type: ignore[type-var]
     with (
@@ -674,7 +675,7 @@ def test_a_new_lease_counts_from_the_head_that_states_it(place: Place) -> None:
 def test_a_board_decides_on_the_witness(place: Place) -> None:
     key = place.witness.key.public_text
     with closing(place.open()) as ledger:
-        ledger.seat(Board(members=("ada", "ben", "cleo"), quorum=2), by="ada", reason="x")
+        ledger.seat(keyed(Board(members=("ada", "ben", "cleo"), quorum=2)), by="ada", reason="x")
         with pytest.raises(Refused, match=f"subject 'witness {key}'"):
             ledger.lease.name(key, lease=HALF, reason="x")
         number = ledger.propose(
@@ -683,9 +684,10 @@ def test_a_board_decides_on_the_witness(place: Place) -> None:
             subject=f"witness {key}",
             amount=HALF,
             reasons=Reasons(benefit="x", risk="x", choice="x"),
+            key=key_of("ada"),
         )
         for member in ("ben", "cleo"):
-            ledger.vote(number, by=member, choice=Choice.YES)
+            ledger.vote(number, by=member, choice=Choice.YES, key=key_of(member))
         ledger.lease.name(key, lease=HALF, reason="decided")
         with pytest.raises(Refused, match="not decided by the board"):
             ledger.lease.name(key, lease=LEASE, reason="a larger one was not")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.governance.leasing import Standing
+    from sfumato.governance.leasing import LeaseStanding
     from sfumato.governance.witnessed import WitnessedHead
 
 __all__ = ["standing_json", "standing_words", "witnessed_in"]
@@ -24,7 +24,7 @@ def witnessed_in(file: Path) -> "WitnessedHead":
         ) from None
 
 
-def standing_words(standing: "Standing | None") -> str:
+def standing_words(standing: "LeaseStanding | None") -> str:
     """What is said of a witness to a person; that there is none, too."""
     if standing is None:
         return "No witness stands behind this ledger: an old database with its old anchor would not be noticed."
@@ -38,7 +38,7 @@ def standing_words(standing: "Standing | None") -> str:
     )
 
 
-def standing_json(standing: "Standing") -> dict[str, object]:
+def standing_json(standing: "LeaseStanding") -> dict[str, object]:
     """What is said of a witness to a program."""
     head = standing.witnessed
     after = {"epsilon": str(standing.charged.epsilon), "delta": str(standing.charged.delta)}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sfumato.governance.anchor import SignedHead
     from sfumato.governance.checkpoint import SignedCheckpoint
     from sfumato.governance.ledger import Ledger
-    from sfumato.governance.verification import Verification, Watch
+    from sfumato.governance.verification import LedgerVerification, Watch
 
 __all__ = ["How", "read_checkpoint", "verified"]
 
@@ -39,7 +39,7 @@ class How:
             raise InvalidInput("--chain-only replays nothing, so it goes with no checkpoint; nothing was verified.")
 
 
-def verified(book: "Ledger", heads: "list[SignedHead]", how: How) -> "Verification":
+def verified(book: "Ledger", heads: "list[SignedHead]", how: How) -> "LedgerVerification":
     """Verify a ledger since its checkpoint, if there is one, and remember how far it held."""
     from sfumato.core.signature import SigningKey
     from sfumato.governance.signed_record import system_clock

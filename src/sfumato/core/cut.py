@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.core.description import Counted, Named, OneLine, Word, phrase
+from sfumato.core.description import Counted, NamedWord, OneLine, Word, phrase
 from sfumato.core.limits import Limit, Noun
 from sfumato.core.query import Query
 from sfumato.core.units import Family, Node, Unit, User
@@ -133,7 +133,7 @@ def cut_by(
 
 
 def row_words(limit: Limit, number: int, counted: str = "row") -> Word:
-    """So many rows, in the declared word for them where there is one.
+    """A number of rows, in the declared word for them where there is one.
 
     >>> row_words(Limit(groups=1, rows_per_group=3), 3)
     Counted(noun='row', number=3)
@@ -144,8 +144,8 @@ def row_words(limit: Limit, number: int, counted: str = "row") -> Word:
     return usual if limit.row is None else _named(limit.row, usual, number=number, worth=counted == "worth")
 
 
-def _named(noun: Noun, usual: Word, *, number: int | None = None, worth: bool = False) -> Named:
-    return Named(one=noun.one, many=noun.many, zh=noun.zh or usual, number=number, worth=worth)
+def _named(noun: Noun, usual: Word, *, number: int | None = None, worth: bool = False) -> NamedWord:
+    return NamedWord(one=noun.one, many=noun.many, zh=noun.zh or usual, number=number, worth=worth)
 
 
 def person_word(unit: Unit, limit: Limit | None = None) -> Word:

@@ -48,10 +48,10 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedWord:
     """What somebody declared that a thing is called: ``noun`` in English and its Chinese; else words of the catalogue.
 
-    With a ``number``, so many of them.
+    With a ``number``, this many of them.
     """
 
     one: str
@@ -90,7 +90,7 @@ class OneLine:
     word: "Word"
 
 
-Word = str | Phrase | Counted | Named | Listed | Joined | WordRun | OneLine
+Word = str | Phrase | Counted | NamedWord | Listed | Joined | WordRun | OneLine
 Paragraph = tuple[str, ...]
 """Keys of messages, said one after the other and filled from the figures of the release."""
 

@@ -48,6 +48,7 @@ LEFT_OUT = "left out"
 """In the metadata of a field whose default is None: documents leave it out where it is None, and stay as they were."""
 
 Hint = Any  # a type as a field is declared with it: a class, a union or a generic alias
+Decoded = Any  # a document of the class that its kind names
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
@@ -227,14 +228,14 @@ class Registry:
         """Whether the class of a document is listed: not one made from it, which could say anything of itself."""
         return type(document) is self._classes.get(getattr(type(document), "KIND", ""))
 
-    def decode(self, body: Json, path: str = "document") -> Any:  # a document of the class that its kind names
+    def decode(self, body: Json, path: str = "document") -> Decoded:
         """Read one document, checking kind, version and every field; ``path`` is what errors call it."""
         try:
             return self._quickly(body)
         except (_Odd, SfumatoError, RecursionError):
             return self._strictly(body, path)  # which also says what is wrong, and where
 
-    def _quickly(self, body: Json, *, inside: bool = False) -> Any:  # as decode
+    def _quickly(self, body: Json, *, inside: bool = False) -> Decoded:
         """The same for a document of the newest version with nothing wrong in it, which most are; else an error.
 
         Documents ``inside`` others repeat, and are frozen: one that holds plain values alone is made once.
@@ -289,7 +290,7 @@ class Registry:
             return _member(shape.member, value, "")
         raise _Odd
 
-    def _strictly(self, body: Json, path: str) -> Any:  # as decode
+    def _strictly(self, body: Json, path: str) -> Decoded:
         if not isinstance(body, dict):
             raise InvalidInput(f"{path} is not a document (an object with kind and version); it was not read.")
         cls = self._class(body, path)

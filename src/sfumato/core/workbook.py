@@ -21,7 +21,7 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Sheet", "write_workbook"]
+__all__ = ["WorkbookSheet", "write_workbook"]
 
 MOST_ROWS, MOST_COLUMNS, MOST_SIGNS = 1_048_576, 16_384, 32_767
 MOST_EXACT = 10**15
@@ -66,7 +66,7 @@ Cell = str | int | float | bool | date | datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class WorkbookSheet:
     """One sheet of a workbook: cells by column, under a bold head that stays in sight if there is one.
 
     ``wide`` sheets are to be read: their last column is broad and its lines are wrapped.
@@ -78,12 +78,12 @@ class Sheet:
     wide: bool = False
 
     @classmethod
-    def of(cls, table: "pa.Table", name: str) -> "Sheet":
+    def of(cls, table: "pa.Table", name: str) -> "WorkbookSheet":
         """A table as a sheet; its names are the head."""
         return cls(name=name, columns=[column.to_pylist() for column in table.columns], head=table.column_names)
 
 
-def write_workbook(sheets: Sequence[Sheet], path: str | Path) -> Path:
+def write_workbook(sheets: Sequence[WorkbookSheet], path: str | Path) -> Path:
     """Write a workbook in place of an earlier file of that name, and return the path.
 
     Guarantee: no cell is a formula. Numbers, truth values and days are written as such; a missing value, or a number
@@ -92,7 +92,7 @@ def write_workbook(sheets: Sequence[Sheet], path: str | Path) -> Path:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = write_workbook([Sheet(name="one", head=["k"], columns=[["=1+1"]])], Path(folder) / "a.xlsx")
+    ...     file = write_workbook([WorkbookSheet(name="one", head=["k"], columns=[["=1+1"]])], Path(folder) / "a.xlsx")
     ...     b"<f>" in zipfile.ZipFile(file).read("xl/worksheets/sheet1.xml")
     False
     """
@@ -120,7 +120,7 @@ def _packed(parts: dict[str, str]) -> bytes:
     return memory.getvalue()
 
 
-def _parts(sheets: Sequence[Sheet]) -> dict[str, str]:
+def _parts(sheets: Sequence[WorkbookSheet]) -> dict[str, str]:
     """All parts of the file by name, in the order in which they are packed."""
     names = [_checked(sheet).name for sheet in sheets]
     if not sheets or len({name.casefold() for name in names}) < len(names):
@@ -155,7 +155,7 @@ def _parts(sheets: Sequence[Sheet]) -> dict[str, str]:
     }
 
 
-def _checked(sheet: Sheet) -> Sheet:
+def _checked(sheet: WorkbookSheet) -> WorkbookSheet:
     """Refuse what Excel would call damaged, or cut off without a word."""
     name, rows = sheet.name, max(map(len, sheet.columns), default=0) + bool(sheet.head)
     if not 0 < len(name) <= 31 or FORBIDDEN.search(name) or UNWRITABLE.search(name) or "'" in (name[0], name[-1]):
@@ -168,7 +168,7 @@ def _checked(sheet: Sheet) -> Sheet:
     return sheet
 
 
-def _sheet(sheet: Sheet) -> str:
+def _sheet(sheet: WorkbookSheet) -> str:
     letters = [_letters(place) for place in range(len(sheet.columns))]
     words = WRAPPED if sheet.wide else TEXT
     first = 2 if sheet.head else 1
@@ -190,7 +190,7 @@ def _sheet(sheet: Sheet) -> str:
     )
 
 
-def _widths(sheet: Sheet) -> str:
+def _widths(sheet: WorkbookSheet) -> str:
     """How wide the columns are: as their longest text is, up to a limit; that of a sheet to be read is broad."""
     heads = sheet.head or [""] * len(sheet.columns)
     found = [

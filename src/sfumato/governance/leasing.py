@@ -25,7 +25,7 @@ from sfumato.governance.witness import Conflict
 from sfumato.governance.witness_client import WitnessClient
 from sfumato.governance.witnessed import Extension, SignedExtension, WitnessedHead
 
-__all__ = ["Lease", "Standing", "common_head", "holds"]
+__all__ = ["Lease", "LeaseStanding", "common_head", "holds"]
 
 MOST_ROWS = 25_000
 """Entries that one request tells the witness of."""
@@ -42,7 +42,7 @@ class _UsedUp(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LeaseStanding:
     """How far a record is beyond what its witness has seen; ``witnessed`` is None where that is nothing of it."""
 
     named: WitnessNamed
@@ -152,14 +152,14 @@ class Lease:
         if self._beside is not None and self._beside.is_alive():
             self._beside.join(seconds)
 
-    def standing(self) -> Standing | None:
+    def standing(self) -> LeaseStanding | None:
         """How far the record is beyond its witness; None where none is named. Asks nobody."""
         try:
             return self._stands()
         except LedgerError:
             return self._stands()  # others may have had a newer head witnessed than this transaction could see
 
-    def _stands(self) -> Standing | None:
+    def _stands(self) -> LeaseStanding | None:
         with self.record.reading() as transaction:
             named, end = transaction.decision_state().witness, transaction.end()
             last = None if named is None else self._standing(transaction, named, end)
@@ -167,7 +167,7 @@ class Lease:
             return None
         seen = (0, Fraction(0), Fraction(0)) if last is None else _sums(last.signed.head)
         charged = Budget(epsilon=end.epsilon - seen[1], delta=min(Fraction(1), end.delta - seen[2]))
-        return Standing(named=named, witnessed=last, entries=end.number - seen[0], charged=charged)
+        return LeaseStanding(named=named, witnessed=last, entries=end.number - seen[0], charged=charged)
 
     def _try(self) -> None:
         try:

@@ -63,7 +63,7 @@ from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
-from sfumato.governance.verification import Verification, Watch, verification
+from sfumato.governance.verification import LedgerVerification, Watch, verification
 from sfumato.governance.verify import LedgerFinding, checked_state
 from sfumato.governance.witnessed import WitnessedHead, witnessed_findings
 
@@ -563,7 +563,7 @@ class Ledger(Governed, Keyed):
         chain_only: bool = False,
         every_signature: bool = False,
         watch: Watch | None = None,
-    ) -> Verification:
+    ) -> LedgerVerification:
         """The same with how far the record goes and what to remember for the next time.
 
         ``chain_only`` looks at digests and signatures, and replays nothing. One signature speaks for all rows above it;

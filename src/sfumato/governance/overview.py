@@ -57,7 +57,7 @@ class Held:
 class Windows:
     """The windows of an account that were charged, the budget of each, and the loss over a whole life.
 
-    ``standing`` says whose life it is: one who was there all along, or with data in at most so many windows.
+    ``standing`` says whose life it is: one who was there all along, or with data in at most a stated number of windows.
     """
 
     account: str

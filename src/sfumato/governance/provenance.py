@@ -43,7 +43,7 @@ from sfumato.governance.entries import (
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["Approval", "Ballot", "ChargeFate", "Later", "Place", "Provenance", "ProvenanceLine", "Reading", "Trail"]
+__all__ = ["Approval", "CastBallot", "ChargeFate", "Later", "Place", "Provenance", "ProvenanceLine", "Reading", "Trail"]
 
 
 class ChargeFate(Enum):
@@ -91,7 +91,7 @@ class ProvenanceLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ballot:
+class CastBallot:
     """A vote, where it stands in the record, whether it is signed with its voter's own key, and that public key."""
 
     place: Place
@@ -106,7 +106,7 @@ class Approval:
 
     proposal: Proposal
     place: Place
-    ballots: tuple[Ballot, ...]
+    ballots: tuple[CastBallot, ...]
     decision: Decision | None
     key: str | None = None
 
@@ -275,7 +275,7 @@ class _Walk:
     opened: dict[str, ProvenanceLine] = field(default_factory=dict)
     terms: dict[str, Place] = field(default_factory=dict)
     proposals: dict[int, Place] = field(default_factory=dict)
-    ballots: dict[int, list[Ballot]] = field(default_factory=dict)
+    ballots: dict[int, list[CastBallot]] = field(default_factory=dict)
     raised: list[int] = field(default_factory=list)
     charges: dict[int, "_Charge"] = field(default_factory=dict)
     settled: dict[int, tuple[Place, Committed | Released | Expired]] = field(default_factory=dict)
@@ -344,7 +344,7 @@ class _Walk:
             case Proposal():
                 self.proposals[act.number] = place
             case Vote():
-                cast = Ballot(place=place, vote=act, signed=key is not None, key=key)
+                cast = CastBallot(place=place, vote=act, signed=key is not None, key=key)
                 self.ballots.setdefault(act.proposal, []).append(cast)
             case Veto():
                 self._note(act.dataset, place, f"veto of {act.community}", act.voter, act.reason, key)

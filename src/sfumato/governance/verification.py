@@ -19,7 +19,7 @@ from sfumato.governance.terms import written
 from sfumato.governance.transaction import Transaction
 from sfumato.governance.verify import LedgerFinding, check_record
 
-__all__ = ["Verification", "Watch", "verification"]
+__all__ = ["LedgerVerification", "Watch", "verification"]
 
 Watch = Callable[[int, int], None]
 """Is told how many entries were gone through, and how many there are."""
@@ -27,7 +27,7 @@ OFTEN = 500  # entries between two of these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class LedgerVerification:
     """What a verification found, how far the record went, and which entries it looked at.
 
     ``since`` is the entry of the checkpoint that was believed; 0 where the whole record was gone through.
@@ -56,7 +56,7 @@ def verification(
     chain_only: bool = False,
     every_signature: bool = False,
     watch: Watch | None = None,
-) -> Verification:
+) -> LedgerVerification:
     """Verify a ledger that might be forged; a ``since`` that was signed by the verifier is believed.
 
     Where what came since a checkpoint is not in order, or cannot be told from it alone, the whole record is gone
@@ -79,7 +79,7 @@ def _verification(
     *,
     chain_only: bool,
     every_signature: bool,
-) -> Verification:
+) -> LedgerVerification:
     key, anchored = record.public_key, record.anchor.readable()
     known = (*heads, *(() if anchored is None else (anchored,)))
     if since is not None and since.head.head.ledger != record.identifier:
@@ -90,7 +90,7 @@ def _verification(
             if followed is not None:
                 state, end = followed
                 number = since.head.head.number
-                return Verification(
+                return LedgerVerification(
                     findings=(), head=end, since=number, replayed=True, _state=state, _whole=since.whole
                 )
     with record.store.reading() as transaction:  # anew: it believes nothing
@@ -110,7 +110,7 @@ def _verification(
     if anchored is None and not isinstance(record.anchor, SeenHead):
         gone = LedgerFinding(entry=0, problem=f"the anchor {record.anchor.name} is missing or cannot be read")
         found = (*found, gone)
-    return Verification(
+    return LedgerVerification(
         findings=found,
         head=None if found or not last[0] else SignedHead.read(last[0]),
         since=0,

@@ -6,7 +6,7 @@ from pathlib import Path
 from sfumato.core.columns import ResultColumn
 from sfumato.core.exact import Exact, fraction_text, probability
 from sfumato.core.release import Release, only_release
-from sfumato.core.workbook import Sheet, write_workbook
+from sfumato.core.workbook import WorkbookSheet, write_workbook
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports.amounts import written
 from sfumato.reports.catalogue import message
@@ -24,11 +24,11 @@ def write(shown: Release | ResultColumn, path: Path, confidence: Exact, language
     if isinstance(languages, str) or not languages:
         raise InvalidInput("a workbook needs its languages, such as ['en', 'zh']; nothing was written.")
     table = shown.to_arrow(confidence)
-    sheets = [Sheet.of(table, message(languages[0], "workbook.answer"))]
+    sheets = [WorkbookSheet.of(table, message(languages[0], "workbook.answer"))]
     for language in dict.fromkeys(languages):
         rows = [(message(language, "workbook.confidence"), _percent(confidence)), *_about(shown, language)]
         left, right = zip(*rows, strict=True)
-        sheets.append(Sheet(name=message(language, "workbook.about"), columns=[left, right], wide=True))
+        sheets.append(WorkbookSheet(name=message(language, "workbook.about"), columns=[left, right], wide=True))
     return write_workbook(sheets, path)
 
 

@@ -5,12 +5,12 @@ Both are made of the results in the folder, which follow from the ledger; they c
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import ChartSpec
 from sfumato.core.spreadsheet import harmless_cell
 from sfumato.errors import MissingExtra
 from sfumato.governance.plans import FigureSource
@@ -23,14 +23,14 @@ from sfumato.runner.delivery import write_whole
 
 __all__ = ["overview"]
 
-Result: TypeAlias = dict[str, Any]  # what a result of delivery holds, as JSON
+Result = ChartSpec  # what a result of delivery holds, as JSON
 LANGUAGES = {"en": "index.html", "zh-Hans": "index.zh.html"}
 MOST_PANELS, MOST_ROWS = 6, 400
 OWN = FigureSource.OWN.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PlanLine:
     """One number of one period: where it stands, its interval, and which version of the data it is of."""
 
     period: str
@@ -45,14 +45,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class PlanSeries:
     """All periods of a release or of a figure, the newest version of each."""
 
     name: str
     source: str
     labels: tuple[str, ...]
     limit: str
-    lines: tuple[Line, ...]
+    lines: tuple[PlanLine, ...]
     draft: bool
 
     @property
@@ -93,7 +93,7 @@ def overview(folder: Path, names: Sequence[str], *, plan: str) -> tuple[Path, ..
     return tuple(written)
 
 
-def _series(folder: Path, name: str) -> Iterator[Series]:
+def _series(folder: Path, name: str) -> Iterator[PlanSeries]:
     """What was released, and what was computed, of each period; of several versions the newest."""
     held: dict[str, dict[str, Result]] = {source.value: {} for source in FigureSource}
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
@@ -108,7 +108,7 @@ def _series(folder: Path, name: str) -> Iterator[Series]:
     for source, results in held.items():
         bodies = sorted(results.values(), key=lambda body: str(body["period"]["first"]))
         if bodies:
-            yield Series(
+            yield PlanSeries(
                 name=name,
                 source=source,
                 labels=tuple(bodies[-1]["labels"]),
@@ -131,13 +131,13 @@ def _version(body: Result) -> str:
     return str(body["dataset"]["version"] if "dataset" in body else body["period"]["label"])
 
 
-def _lines(body: Result) -> Iterator[Line]:
+def _lines(body: Result) -> Iterator[PlanLine]:
     period, columns = body["period"], body["columns"]
     groups = list(zip(*body["labels"].values(), strict=True)) or [()]
     for column, held in columns.items():
         for place, value in enumerate(held["values"]):
             lows, highs = held["data_low"], held["data_high"]
-            yield Line(
+            yield PlanLine(
                 period=period["label"],
                 first=period["first"],
                 last=period["last"],
@@ -150,7 +150,7 @@ def _lines(body: Result) -> Iterator[Line]:
             )
 
 
-def _csv(series: Series) -> str:
+def _csv(series: PlanSeries) -> str:
     """One row for each number."""
     heads = ("period", "first", "last", "version", *series.labels, "column", "value", "data_low", "data_high", "limit")
     rows: list[tuple[object, ...]] = [heads]
@@ -180,7 +180,7 @@ def _shown(value: object) -> str:
 # ---------------------------------------------------------------------------------------------------------- pictures
 
 
-def _picture(series: Series) -> Markup | None:
+def _picture(series: PlanSeries) -> Markup | None:
     """The first column of each group over time, with its interval; none without the extra for plots, or for texts."""
     column = series.lines[0].column
     lines = [line for line in series.lines if line.column == column and isinstance(line.value, int | float)]
@@ -193,7 +193,7 @@ def _picture(series: Series) -> Markup | None:
         return None
     colours = THEMES["light"]
     panels = [_panel([line for line in lines if line.group == group], " · ".join(group), column) for group in groups]
-    spec: dict[str, Any] = {
+    spec: ChartSpec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "background": colours.paper,
         "config": {
@@ -206,7 +206,7 @@ def _picture(series: Series) -> Markup | None:
     return Markup(svg_of(spec))  # a drawing, whose labels are XML text
 
 
-def _panel(lines: Sequence[Line], title: str, column: str) -> Mapping[str, Any]:
+def _panel(lines: Sequence[PlanLine], title: str, column: str) -> ChartSpec:
     colours = THEMES["light"]
     rows = [{"day": line.first, "value": line.value, "low": line.low, "high": line.high} for line in lines]
     over_time = {"field": "day", "type": "temporal", "title": None}

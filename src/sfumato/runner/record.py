@@ -24,7 +24,7 @@ __all__ = ["PlanRecord", "adopted_of", "check_adopted", "check_planned", "correc
 
 
 def corrected(label: str, times: int) -> str:
-    """The version of a period's data after so many corrections; the first version is the label itself.
+    """The version of a period's data after a number of corrections; the first version is the label itself.
 
     >>> corrected("2026-03-04", 0), corrected("2026-03-04", 1)
     ('2026-03-04', '2026-03-04.2')

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sfumato.core.exact import natural
 from sfumato.core.foreign import TomlTable
@@ -75,7 +75,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             name=_text(dataset, "name", "dataset"),
             edition=_text(dataset, "version", "dataset"),
             unit=_text(unit, "column", "unit"),
-            limit=_made("limit", lambda: Limit(**words)) if limit else None,
+            limit=_made("limit", lambda: Limit(**words)) if limit else None,  # type: ignore[arg-type]  # which checks each
             n_units=_counted(unit, "number"),
             population=unit.get("population"),
             derived=dataset.get("derived", False),
@@ -85,7 +85,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
     )
 
 
-def _noun(said: Any) -> Any:  # a value of TOML
+def _noun(said: object) -> object:
     """A word for rows or persons that is said as a table, {one = "child", many = "children", zh = "名儿童"}."""
     if not isinstance(said, dict):
         return said

@@ -211,7 +211,7 @@ def _text(column: pa.Array, encoding: str) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """Numbers that are times: so many of them make a day, and this is the day that 0 lies in, from 1970 on."""
+    """Numbers that are times: how many of them make a day, and this is the day that 0 lies in, from 1970 on."""
 
     a_day: int
     origin: int

@@ -88,7 +88,7 @@ class Frames:
         return _LENGTH.pack(len(body)) + body
 
     def write(self, packed: bytes, *, within: float) -> None:
-        """Send a message; :class:`Stalled` where the other side does not take it within so many seconds."""
+        """Send a message; :class:`Stalled` where the other side does not take it within the given seconds."""
         self._socket.settimeout(within)
         try:
             self._socket.sendall(packed)

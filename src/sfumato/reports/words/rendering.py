@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from sfumato.core.description import Counted, Joined, Listed, Named, OneLine, Phrase, Word, WordRun
+from sfumato.core.description import Counted, Joined, Listed, NamedWord, OneLine, Phrase, Word, WordRun
 from sfumato.reports.catalogue import counted, in_chinese, message
 
 __all__ = ["listed", "one_line", "render"]
@@ -22,7 +22,7 @@ def render(word: Word, language: str) -> str:
             return message(language, key, **{name: render(each, language) for name, each in words.items()})
         case Counted(noun=noun, number=number):
             return counted(language, noun, number)
-        case Named():
+        case NamedWord():
             return _named(word, language)
         case Listed(parts=parts):
             return listed([render(part, language) for part in parts], language)
@@ -35,8 +35,8 @@ def render(word: Word, language: str) -> str:
             return one_line(render(inner, language))
 
 
-def _named(word: Named, language: str) -> str:
-    """A declared word, alone or so many of them; in Chinese the catalogue's own where none was declared."""
+def _named(word: NamedWord, language: str) -> str:
+    """A declared word, alone or with a number; in Chinese the catalogue's own where none was declared."""
     if in_chinese(language) and not isinstance(word.zh, str):
         return render(word.zh, language)
     alone = word.number in (None, 1)
