@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +16,7 @@ from sfumato.core.signature import SigningKey, read_public_key
 from sfumato.core.units import Unit, describe
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.agreements import Agreement
-from sfumato.governance.anchor import Anchor, SignedHead
+from sfumato.governance.anchor import SignedHead
 from sfumato.governance.anchor_database import DatabaseAnchor, anchor_at
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Board
@@ -32,8 +31,6 @@ from sfumato.governance.entries import (
     DatasetDeclared,
     Entry,
     Expired,
-    LedgerOpened,
-    Migrated,
     PopulationDeclared,
     Repriced,
     Row,
@@ -41,18 +38,28 @@ from sfumato.governance.entries import (
     unwrapped,
 )
 from sfumato.governance.governed import Found, Governed
-from sfumato.governance.key_documents import NONE, KeyCertificate, Role, SignedByRoot, opening_text, root_hash
+from sfumato.governance.key_documents import Role
 from sfumato.governance.keyed import Keyed
-from sfumato.governance.keyring import KeyRing, signed_by_root
 from sfumato.governance.leasing import Lease
-from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import (
     Charge,
-    MemoryLedgerState,
     account_line,
     dataset_line,
-    end_of,
     population_line,
+)
+from sfumato.governance.opening import (
+    Key,
+    brought_up_to_date,
+    check_administered,
+    closed_on_error,
+    existing,
+    first_entries,
+    migrated_from,
+    opened_in,
+    private_key,
+    public_key_of,
+    record_of,
+    unsigned_in,
 )
 from sfumato.governance.receipts import Receipt, issued, place_of_certificate
 from sfumato.governance.recovery import Seen, agreed, loss_of
@@ -68,11 +75,6 @@ from sfumato.governance.verify import LedgerFinding, checked_state
 from sfumato.governance.witnessed import WitnessedHead, witnessed_findings
 
 __all__ = ["Ledger"]
-
-Key = SigningKey | str | Path
-"""A private key, or its file."""
-SIGNED = "0005"
-"""The first tables whose rows are signed."""
 
 
 class Ledger(Governed, Keyed):
@@ -115,17 +117,17 @@ class Ledger(Governed, Keyed):
         """
         if root is None and any(said is not None for said in (next_root, release, administer)):
             raise NotDeclared("keys with roles come from a root: say root=…. Nothing was made.")
-        signing, store, place = _key(key), Store(url), anchor_at(anchor)
+        signing, store, place = private_key(key), Store(url), anchor_at(anchor)
         if isinstance(place, DatabaseAnchor) and place.store.url == store.url:
             raise InvalidInput("the anchor would lie in the ledger's own database; nothing was made. Name another one.")
-        with _closed_on_error(store):
+        with closed_on_error(store):
             if place.last() is not None:
                 raise LedgerError(f"the anchor {place.name} exists already; nothing was made. Give a new one.")
             at, identifier = written(clock()), secrets.token_hex(16)
             roles = {"release": release, "administer": administer}
-            opened, certified = _opening(at, identifier, signing, root, next_root, roles)
+            opened, certified = first_entries(at, identifier, signing, root, next_root, roles)
             store.create()
-            record = _record(store, place, signing, opened, clock, root=opened.root, administer=administer)
+            record = record_of(store, place, signing, opened, clock, root=opened.root, administer=administer)
             with store.writing() as transaction:
                 transaction.believe(record.identifier, EMPTY, record.opening)
                 for entry in (opened, *certified):
@@ -166,11 +168,11 @@ class Ledger(Governed, Keyed):
             witness=witness,
         )
         record = ledger.record
-        with _closed_on_error(record.store):
+        with closed_on_error(record.store):
             with record.reading() as transaction:
                 head = record.head(transaction)
                 transaction.entry_at(head.head.number, head.head.digest)  # an end that is gone is noticed at once
-                _check_administered(transaction, record)
+                check_administered(transaction, record)
             # A process may have been killed between the record and the anchor.
             record.advance(head, durable=True)
         return ledger
@@ -197,15 +199,15 @@ class Ledger(Governed, Keyed):
         """
         trusted = read_public_key(key)
         place = SeenHead(head) if anchor is None else anchor_at(anchor)
-        store = _existing(url, reads=True)
-        with _closed_on_error(store):
+        store = existing(url, reads=True)
+        with closed_on_error(store):
             if not store.current():
                 raise LedgerError(
                     f"the tables of {store.name} are those of an older or newer sfumato, and a reader does not change "
                     "them. Nothing was read. Have the owner of the ledger open it once with this version."
                 )
             with store.reading() as transaction:
-                record = _record(store, place, None, _opened(transaction, store), clock, root=trusted)
+                record = record_of(store, place, None, opened_in(transaction, store), clock, root=trusted)
             if checked:
                 with record.reading() as transaction:
                     end = transaction.end()
@@ -253,12 +255,14 @@ class Ledger(Governed, Keyed):
         """
         if not reason.strip():
             raise NotDeclared("a recovery is a decision: say why in reason='…'. Nothing was changed.")
-        signing, store, place = _key(key), _existing(url), anchor_at(anchor)
-        with _closed_on_error(store):
+        signing, store, place, trusted = private_key(key), existing(url), anchor_at(anchor), public_key_of(root)
+        with closed_on_error(store):
             last = place.readable()
             with store.rewriting() as (transaction, older):
-                record = _record(store, place, signing, _opened(transaction, store), clock, root=_public(root))
-                unsigned = _unsigned(older)
+                record = record_of(
+                    store, place, signing, opened_in(transaction, store), clock, root=public_key_of(root)
+                )
+                unsigned = unsigned_in(older)
                 if unsigned and last is not None and last.head.state:
                     raise Refused(
                         f"{store.name} is a backup from before rows were signed, and its anchor is from after that: "
@@ -268,7 +272,7 @@ class Ledger(Governed, Keyed):
                 seen = Seen(witness, lost=witness_lost)
                 entry = loss_of(record, transaction, state, last, reason, charge, seen, whole=unsigned)
                 entry = agreed(record, entry, approvals or {}, agreements)
-                moved: list[Entry] = [] if older is None else [_migrated(state, older)]
+                moved: list[Entry] = [] if older is None else [migrated_from(state, older)]
                 if board is not None:
                     moved.append(BoardSeated(at=entry.at, board=board, by="recovery", reason=reason, proposal=None))
                 after = record.rewrite(transaction, state, [*moved, entry])
@@ -295,12 +299,14 @@ class Ledger(Governed, Keyed):
         witness_lost: bool = False,
     ) -> Agreement:
         """A paper on which members agree to a recovery, as :meth:`recover` would carry it out now; changes nothing."""
-        signing, store, place = _key(key), _existing(url), anchor_at(anchor)
-        with _closed_on_error(store):
+        signing, store, place, trusted = private_key(key), existing(url), anchor_at(anchor), public_key_of(root)
+        with closed_on_error(store):
             if not store.current():
                 raise Refused(f"{store.name} is a backup of older tables: its members agree with their keys, at it.")
             with store.reading() as transaction:
-                record = _record(store, place, signing, _opened(transaction, store), clock, root=_public(root))
+                record = record_of(
+                    store, place, signing, opened_in(transaction, store), clock, root=public_key_of(root)
+                )
                 state = checked_state(transaction.rows(), heads=(), key=record.public_key)
                 seen = Seen(witness, lost=witness_lost)
                 entry = loss_of(record, transaction, state, place.readable(), reason, charge, seen, whole=False)
@@ -316,7 +322,7 @@ class Ledger(Governed, Keyed):
     @property
     def release_key(self) -> SigningKey:
         """The key that signs the certificates of vaults that are given no other: that of the role, if one was given."""
-        return self.key if self._release is None else _key(self._release)
+        return self.key if self._release is None else private_key(self._release)
 
     def check_release_key(self, public: str) -> None:
         """Refuse a key that may not sign certificates now, where keys have roles."""
@@ -603,13 +609,13 @@ class Ledger(Governed, Keyed):
         witness: str | None = None,
     ) -> "Ledger":
         """Open a ledger without comparing it with its anchor: only to verify one that might be refused."""
-        signing, store, place, trusted = _key(key), _existing(url), anchor_at(anchor), _public(root)
-        with _closed_on_error(store):
+        signing, store, place, trusted = private_key(key), existing(url), anchor_at(anchor), public_key_of(root)
+        with closed_on_error(store):
             if not store.current():
-                _brought_up_to_date(store, place, signing, trusted, clock)
+                brought_up_to_date(store, place, signing, trusted, clock)
             with store.reading() as transaction:
-                opened = _opened(transaction, store)
-            record = _record(store, place, signing, opened, clock, root=trusted, administer=administer)
+                opened = opened_in(transaction, store)
+            record = record_of(store, place, signing, opened, clock, root=trusted, administer=administer)
         return cls(record, release=release, witness=witness)
 
     def decision_state(self) -> DecisionState:
@@ -632,142 +638,5 @@ class Ledger(Governed, Keyed):
             return make(transaction, self.record.time(transaction))
 
 
-@contextmanager
-def _closed_on_error(store: Store) -> Iterator[None]:
-    """Give the connections back where a ledger is refused: nobody else holds it."""
-    try:
-        yield
-    except BaseException:
-        store.close()
-        raise
-
-
 def _named(row: Row) -> Entry | None:
     return unwrapped(row.entry) if row.kind in (WitnessNamed.KIND, Administered.KIND) else None
-
-
-def _key(key: Key) -> SigningKey:
-    return key if isinstance(key, SigningKey) else SigningKey.load(key)
-
-
-def _public(key: str | Path | None) -> str | None:
-    return None if key is None else read_public_key(key)
-
-
-def _existing(url: str | Path, *, reads: bool = False) -> Store:
-    store = Store(url, reads=reads)
-    with _closed_on_error(store):
-        if not store.exists():
-            raise LedgerError(f"there is no ledger at {store.name}; nothing was done. Make one: sfumato ledger init")
-    return store
-
-
-def _opened(transaction: Transaction, store: Store) -> LedgerOpened:
-    """What the record says of itself in its first entry; the anchor has to say the same."""
-    first = transaction.row(1)
-    opened = None if first is None else first.entry
-    if not isinstance(opened, LedgerOpened):
-        raise LedgerError(f"the record of {store.name} does not begin with its opening; nothing was done.")
-    return opened
-
-
-def _record(
-    store: Store,
-    place: Anchor | SeenHead,
-    key: SigningKey | None,
-    opened: LedgerOpened,
-    clock: Callable[[], datetime],
-    *,
-    root: str | None = None,
-    administer: Key | None = None,
-) -> SignedRecord:
-    """A record with the key that it is believed by: its own, or that of a root, which must be said."""
-    opening = KeyRing.opened(opened)
-    if opening is None:
-        trusted = key.public_text if key is not None and root is None else root
-        if opened.key != trusted or (key is not None and key.public_text != trusted):
-            raise LedgerError(f"{store.name} is signed with another key than this one; nothing was done.")
-    else:
-        trusted = root
-    if trusted is None:
-        raise NotDeclared(
-            f"the keys of {store.name} come from a root, and which one you trust was not said; nothing was done. Give "
-            "its public key: root=…, or root = … in the settings."
-        )
-    bring = None if administer is None else lambda: _key(administer)
-    return SignedRecord(store, place, key, opened.identifier, clock, trusted, opening, bring)
-
-
-def _opening(
-    at: str,
-    identifier: str,
-    key: SigningKey,
-    root: Key | None,
-    next_root: str | Path | None,
-    roles: dict[str, Key | None],
-) -> tuple[LedgerOpened, list[Entry]]:
-    """The first entries of a ledger: its opening, and where it has a root, the keys that the root certifies."""
-    if root is None:
-        return LedgerOpened(at=at, identifier=identifier, key=key.public_text), []
-    signing, coming = _key(root), NONE if next_root is None else root_hash(read_public_key(next_root))
-    public = signing.public_text
-    signature = signing.sign(opening_text(identifier, key.public_text, public, coming))
-    opened = LedgerOpened(
-        at=at, identifier=identifier, key=key.public_text, root=public, next_root=coming, signature=signature
-    )
-    entries: list[Entry] = []
-    given = [(role, _key(one).public_text) for role, one in roles.items() if one is not None]
-    for number, (role, one) in enumerate(given, start=1):
-        said = KeyCertificate(
-            ledger=identifier, number=number, role=Role(role), key=one, holder=f"the {role} key of the opening"
-        )
-        entries.append(signed_by_root(at, SignedByRoot.sign(said, signing)))
-    return opened, entries
-
-
-def _check_administered(transaction: Transaction, record: SignedRecord) -> None:
-    """Refuse a ledger with a root in which an administrative entry stands by itself, as far as that shows quickly."""
-    if record.opening is None:
-        return
-    transaction.decision_state()  # which refuses signatures that do not hold
-    number = transaction.unsigned()
-    if number is not None:
-        raise LedgerError(
-            f"entry {number} of the record needs the signature of an administrator and has none: whoever holds a key "
-            "that charges added it. Nothing was read and nothing was spent. Look at all of it: sfumato ledger verify"
-        )
-
-
-def _brought_up_to_date(
-    store: Store, place: Anchor, key: SigningKey, root: str | None, clock: Callable[[], datetime]
-) -> None:
-    """Replay a ledger of older tables, hold it to its anchor, and only then sign what follows from it."""
-    with store.rewriting() as (transaction, older):
-        if older is None:
-            return  # somebody else was faster
-        record = _record(store, place, key, _opened(transaction, store), clock, root=root)
-        last, unsigned = record.anchored(), _unsigned(older)
-        if last is None or last.head.tree or (unsigned and last.head.state):
-            raise LedgerError(
-                f"the tables of {store.name} are older than its anchor {place.name}: the database was restored from a "
-                "backup. Nothing was changed. Bring the newer database back, or have the board recover the ledger."
-            )
-        state = checked_state(transaction.rows(), heads=(last,), key=record.public_key, unsigned=unsigned)
-        end = end_of(state)
-        if unsigned and end.number != last.head.number:
-            raise LedgerError(
-                f"entries {last.head.number + 1} to {end.number} of {store.name} came after what was anchored, and "
-                "rows were not signed then, so that anybody may have added them. Nothing was changed. If you know "
-                "them, open the ledger once with the sfumato that wrote them, which anchors them."
-            )
-        record.rewrite(transaction, state, [_migrated(state, older)])
-
-
-def _unsigned(tables: str | None) -> bool:
-    """Whether these tables, None for the newest, are from before rows were signed."""
-    return tables is not None and tables < SIGNED
-
-
-def _migrated(state: MemoryLedgerState, older: str) -> Migrated:
-    end = end_of(state)
-    return Migrated(at=end.at, tables=older, digest=end.digest, state=map_of(state).root())
