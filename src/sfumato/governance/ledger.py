@@ -259,9 +259,7 @@ class Ledger(Governed, Keyed):
         with closed_on_error(store):
             last = place.readable()
             with store.rewriting() as (transaction, older):
-                record = record_of(
-                    store, place, signing, opened_in(transaction, store), clock, root=public_key_of(root)
-                )
+                record = record_of(store, place, signing, opened_in(transaction, store), clock, root=trusted)
                 unsigned = unsigned_in(older)
                 if unsigned and last is not None and last.head.state:
                     raise Refused(
@@ -304,9 +302,7 @@ class Ledger(Governed, Keyed):
             if not store.current():
                 raise Refused(f"{store.name} is a backup of older tables: its members agree with their keys, at it.")
             with store.reading() as transaction:
-                record = record_of(
-                    store, place, signing, opened_in(transaction, store), clock, root=public_key_of(root)
-                )
+                record = record_of(store, place, signing, opened_in(transaction, store), clock, root=trusted)
                 state = checked_state(transaction.rows(), heads=(), key=record.public_key)
                 seen = Seen(witness, lost=witness_lost)
                 entry = loss_of(record, transaction, state, place.readable(), reason, charge, seen, whole=False)
