@@ -28,14 +28,8 @@ def worked(home: Home) -> None:
 
 def test_each_entry_is_a_line_without_questions_answers_or_reasons(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
-    level = LOGGER.level
-    handler = log_to(file)
-    try:
+    with log_to(file):
         worked(home)
-    finally:
-        LOGGER.removeHandler(handler)
-        LOGGER.setLevel(level)
-        handler.close()
     text = file.read_text("utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
     assert file.stat().st_mode & 0o077 == 0

@@ -131,11 +131,9 @@ def _options(
 ) -> None:
     """Take the options that belong to no command; the callback of each does its work."""
     if log is not None:
-        from sfumato.governance.log import LOGGER, log_to
+        from sfumato.governance.log import log_to
 
-        handler = log_to(log)
-        context.call_on_close(handler.close)
-        context.call_on_close(lambda: LOGGER.removeHandler(handler))
+        context.with_resource(log_to(log))
 
 
 def main() -> None:

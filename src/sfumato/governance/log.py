@@ -8,6 +8,8 @@ no reason and no message is ever among it.
 import json
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -67,11 +69,17 @@ class JsonLines(logging.Formatter):
         return json.dumps({"at": at, "level": record.levelname.lower(), **facts}, ensure_ascii=False)
 
 
-def log_to(file: str | Path) -> logging.Handler:
-    """Append lines of JSON to a file that only its owner can read; who calls it takes the handler off again."""
+@contextmanager
+def log_to(file: str | Path) -> Iterator[None]:
+    """Append lines of JSON to a file that only its owner can read, until the block ends."""
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+    handler, level = logging.FileHandler(file, encoding="utf-8", delay=True), LOGGER.level
     handler.setFormatter(JsonLines())
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
-    return handler
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
+        handler.close()
