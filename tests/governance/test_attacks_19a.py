@@ -1,0 +1,82 @@
+"""Attacks on the ledger that once worked: each one, as its attacker carries it out, is refused or named."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sfumato.core.signature import SigningKey
+from sfumato.errors import LedgerError
+from sfumato.governance.anchor import Head, SignedHead
+from sfumato.governance.decision_state import GOVERNING
+from sfumato.governance.entries import Expired, KeyRevoked, Row
+from sfumato.governance.entry_tree import entered
+from sfumato.governance.leaves import map_of
+from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import decided_on, end_of, replay
+from sfumato.governance.store import Store
+from tests.governance.homes import sqlite_home
+from tests.governance.rooted import Rooted, charged
+
+# ------------------------------------------------------------------------------------------------- a revoked key
+
+
+def _revoked_and_refilled(here: Rooted) -> SigningKey:
+    """A thief of a key that was revoked, with the database and without the anchor, signs a state of their own.
+
+    The revocation is filed as something else, and the new head states decisions without it. The new key of the ledger.
+    """
+    ledger, new = here.furnished(), SigningKey.new()
+    charged(ledger, "9")
+    ledger.certify(new.public_text, role="charge", holder="new", root=here.root)
+    ledger.revoke(here.charge.public_text, role="charge", reason="stolen", root=here.root)
+    ledger.close()
+    here.home.unlocked("UPDATE record SET kind = 'ledger.started' WHERE kind = 'ledger.key_revoked'")
+    store = Store(here.home.url)
+    with store.rewriting() as (transaction, _):
+        rows = list(transaction.rows())
+        state, decisions = replay(rows), ""
+        for row in rows:
+            if isinstance(row.entry, GOVERNING) and not isinstance(row.entry, KeyRevoked):
+                decisions = decided_on(decisions, row)
+        end = end_of(state)
+        row = Row.after(end.number, end.digest, Expired(at=end.at, charge=7, counted=True))
+        for balance in state.balances():
+            state.put_balance(replace(balance, epsilon_spent=Fraction(0)))
+        frontier = entered(end.frontier, row.number, row.digest)
+        root = map_of(state).root()
+        state.head = replace(
+            end, number=row.number, digest=row.digest, decisions=decisions, frontier=frontier, state=root
+        )
+        said = Head(
+            ledger=ledger.identifier,
+            number=row.number,
+            digest=row.digest,
+            at=end.at,
+            epsilon=end.epsilon,
+            delta=end.delta,
+            decisions=decisions,
+            state=root,
+            tree=state.head.tree,
+        )
+        transaction.put_row(row, SignedHead.sign(said, here.charge), frontier)
+        transaction.replace_state(state)
+    store.close()
+    return new
+
+
+def test_a_revoked_key_and_the_database_refill_nothing(tmp_path: Path) -> None:
+    here = Rooted(sqlite_home(tmp_path))
+    new = _revoked_and_refilled(here)
+    with pytest.raises(LedgerError, match="decisions"):
+        charged(here.open(key=new), "9")  # of 10, of which 9 were spent
+
+
+def test_the_chain_alone_names_a_revocation_that_is_filed_as_something_else(tmp_path: Path) -> None:
+    here = Rooted(sqlite_home(tmp_path))
+    _revoked_and_refilled(here)
+    reader = Ledger.read(here.home.url, key=here.root.public_text, anchor=here.home.anchor, checked=False)
+    found = reader.verification(chain_only=True).findings
+    assert any("is filed as" in finding.problem for finding in found)
+    assert any("signature that does not hold" in finding.problem for finding in found)
