@@ -1,13 +1,15 @@
 """Attacks on the ledger that once worked: each one, as its attacker carries it out, is refused or named."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, Refused
 from sfumato.governance.anchor import Head, SignedHead
 from sfumato.governance.decision_state import GOVERNING
 from sfumato.governance.entries import Expired, KeyRevoked, Row
@@ -16,8 +18,10 @@ from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import decided_on, end_of, replay
 from sfumato.governance.store import Store
-from tests.governance.homes import sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
 from tests.governance.rooted import Rooted, charged
+
+HALF = Budget(epsilon="1/2")
 
 # ------------------------------------------------------------------------------------------------- a revoked key
 
@@ -80,3 +84,61 @@ def test_the_chain_alone_names_a_revocation_that_is_filed_as_something_else(tmp_
     found = reader.verification(chain_only=True).findings
     assert any("is filed as" in finding.problem for finding in found)
     assert any("signature that does not hold" in finding.problem for finding in found)
+
+
+# ------------------------------------------------------------------------- charges from before entries were lost
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return sqlite_home(tmp_path)
+
+
+def _brought_back(home: Home, kept: bytes) -> Ledger:
+    """An old copy of the database, and the recovery that it needs: the lost entries charged nothing."""
+    Path(home.url).write_bytes(kept)
+    with pytest.raises(LedgerError, match="old backup"):
+        home.open()
+    return Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="the disk failed")
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_charge_whose_answer_was_lost_pays_for_no_second_draw(home: Home, *, queued: bool) -> None:
+    ledger = furnished(home)
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    asked = {"datasets": [VISITS], "idempotency": "a key", "queued": queued}
+    charge = account.reserve(HALF, **asked)
+    ledger.close()
+    kept = Path(home.url).read_bytes()
+    if queued:
+        account.start(charge)
+    account.commit_text(charge, "question", '{"drawn": 1}')  # and delivered
+    ledger.close()
+    account = _brought_back(home, kept).account(ACCOUNT, unit=PATIENT)
+    with pytest.raises(Refused, match="lost after charge"):
+        account.reserve(HALF, **asked)
+    with pytest.raises(Refused, match="lost after charge"):
+        account.start(charge)
+    with pytest.raises(Refused, match="lost after charge"):
+        account.commit_text(charge, "question", '{"drawn": 2}')
+
+
+@pytest.mark.parametrize("how", ["released", "expired"])
+def test_a_queued_charge_is_not_given_back_where_its_start_may_be_lost(home: Home, how: str) -> None:
+    ledger = furnished(home)
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    charge = account.reserve(HALF, datasets=[VISITS], queued=True, lasts=timedelta(seconds=1))
+    ledger.close()
+    kept = Path(home.url).read_bytes()
+    account.start(charge)
+    account.commit_text(charge, "question", '{"drawn": 1}')  # and delivered
+    ledger.close()
+    _brought_back(home, kept).close()
+    later = home.open(lambda: datetime.now(UTC) + timedelta(hours=1))
+    if how == "released":
+        with pytest.raises(Refused, match="lost after charge"):
+            later.account(ACCOUNT, unit=PATIENT).release(charge)
+    else:
+        assert later.expire() == (charge.number,)
+    assert later.balance(ACCOUNT).epsilon_spent == Fraction(1, 2)
+    assert later.verify() == ()

@@ -313,11 +313,6 @@ class DurableLedger:
         editions = [transaction.edition(dataset) for dataset in datasets]
         if not charge.started or any(edition is None or edition.closed for edition in editions):
             raise Refused(f"what charge {charge.number} pays for may not be read; nothing was released.")
-        if transaction.decision_state().recovered > charge.number:
-            raise Refused(
-                f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
-                "stream had gone; nothing was released, and the charge counts. Open another stream."
-            )
         self._permitted(transaction, datasets, at, Budget.none())
         return charge, at
 
@@ -422,6 +417,7 @@ def _same(transaction: Transaction, known: Charge, asked: Reserved) -> Account:
             f"charge {known.number} under this idempotency key is {known.state.value}; nothing was read and nothing "
             "more was spent. Ask again with a new key."
         )
+    transaction.check_certain(known)
     entry = transaction.entry_at(known.number, known.digest)
     if not isinstance(entry, Reserved):
         raise LedgerError(f"charge {known.number} is not in the record; nothing was read and nothing was spent.")

@@ -493,13 +493,15 @@ class Ledger(Governed, Keyed):
     def expire(self) -> tuple[int, ...]:
         """Settle stale charges and name them.
 
-        They go on counting, unless they were queued and never started: then nothing was read.
+        They go on counting, unless they were queued and never started: then nothing was read. Where entries were lost
+        since, nobody knows that, and they count.
         """
         done = []
         with self.record.writing() as writing:
             at = writing.time()
             for stale in writing.transaction.stale(at):
-                writing.append(Expired(at=at, charge=stale.number, counted=stale.started))
+                counted = stale.started or writing.transaction.uncertain(stale)
+                writing.append(Expired(at=at, charge=stale.number, counted=counted))
                 done.append(stale.number)
         return tuple(done)
 

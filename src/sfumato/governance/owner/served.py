@@ -163,7 +163,8 @@ class ServedAccount:
         with self._ledger.record.writing(durable=False) as writing:
             charge = writing.transaction.known(number)
             if charge.state is State.RESERVED:
-                writing.append(Expired(at=writing.time(), charge=number, counted=charge.started))
+                counted = charge.started or writing.transaction.uncertain(charge)
+                writing.append(Expired(at=writing.time(), charge=number, counted=counted))
                 return True
         return False
 
