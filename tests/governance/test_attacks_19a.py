@@ -142,3 +142,49 @@ def test_a_queued_charge_is_not_given_back_where_its_start_may_be_lost(home: Hom
         assert later.expire() == (charge.number,)
     assert later.balance(ACCOUNT).epsilon_spent == Fraction(1, 2)
     assert later.verify() == ()
+
+
+# ------------------------------------------------------------------------------------- a checkpoint and two histories
+
+
+def _answered(ledger: Ledger, question: str) -> None:
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    account.commit_text(account.reserve(HALF, datasets=[VISITS]), question, "{}")
+
+
+def test_a_head_of_another_history_is_named_although_its_row_was_put_back(home: Home) -> None:
+    """Whoever holds the key shows one history to a reader and another to a verifier, and then puts one row back."""
+    ledger = furnished(home)
+    ledger.close()
+    database, anchor = Path(home.url).read_bytes(), home.anchor.read_bytes()
+    _answered(ledger, "first")
+    published = ledger.head()
+    shown = home.execute(f"SELECT * FROM record WHERE number = {published.head.number}")[0]  # noqa: S608 - of a test
+    ledger.close()
+    Path(home.url).write_bytes(database)
+    home.anchor.write_bytes(anchor)
+    other = home.open()
+    for question in ("second", "third"):
+        _answered(other, question)
+    remembered = other.verification().checkpoint(other.key, datetime.now(UTC)).checkpoint
+    assert remembered.head.head.number > published.head.number
+    assert other.verify(published, since=remembered) != ()
+    other.close()
+    columns = [row[1] for row in home.execute("PRAGMA table_info(record)")]
+    values = {name: str(value).replace("'", "''") for name, value in zip(columns, shown, strict=True)}
+    changed = ", ".join(f"{name} = '{value}'" for name, value in values.items() if name != "number")
+    home.unlocked(f"UPDATE record SET {changed} WHERE number = {published.head.number}")  # noqa: S608 - of a test
+    again = home.open()
+    assert again.verify(published, since=remembered) != ()
+
+
+def test_a_published_head_from_before_a_checkpoint_is_proven_without_a_replay(home: Home) -> None:
+    ledger = furnished(home)
+    _answered(ledger, "first")
+    published = ledger.head()
+    for question in ("second", "third"):
+        _answered(ledger, question)
+    remembered = ledger.verification().checkpoint(ledger.key, datetime.now(UTC)).checkpoint
+    _answered(ledger, "fourth")
+    done = ledger.verification(published, since=remembered)
+    assert (done.findings, done.since) == ((), remembered.head.head.number)
