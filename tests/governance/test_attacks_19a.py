@@ -188,3 +188,21 @@ def test_a_published_head_from_before_a_checkpoint_is_proven_without_a_replay(ho
     _answered(ledger, "fourth")
     done = ledger.verification(published, since=remembered)
     assert (done.findings, done.since) == ((), remembered.head.head.number)
+
+
+# -------------------------------------------------------------------------------- a copy from before there was a witness
+
+
+def test_a_copy_from_before_its_witness_was_named_charges_nothing(home: Home) -> None:
+    """Old database and old anchor: their record names no witness, and so asked nobody; the settings know of one."""
+    ledger = furnished(home)
+    ledger.close()
+    database, anchor = Path(home.url).read_bytes(), home.anchor.read_bytes()
+    ledger.lease.name(SigningKey.new().public_text, lease=HALF, reason="decided by the tests")
+    ledger.close()
+    Path(home.url).write_bytes(database)
+    home.anchor.write_bytes(anchor)
+    copy = Ledger.open(home.url, key=home.key, anchor=home.anchor, witness="http://127.0.0.1:9")
+    with pytest.raises(Refused, match="names none"):
+        _answered(copy, "refilled")
+    assert copy.balance(ACCOUNT).epsilon_spent == 0
