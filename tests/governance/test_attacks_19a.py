@@ -18,7 +18,8 @@ from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import decided_on, end_of, replay
 from sfumato.governance.store import Store
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, older, sqlite_home
+from tests.governance.owners import COST, answer, served, template
 from tests.governance.rooted import Rooted, charged
 
 HALF = Budget(epsilon="1/2")
@@ -190,7 +191,7 @@ def test_a_published_head_from_before_a_checkpoint_is_proven_without_a_replay(ho
     assert (done.findings, done.since) == ((), remembered.head.head.number)
 
 
-# -------------------------------------------------------------------------------- a copy from before there was a witness
+# ------------------------------------------------------------------------------- a copy from before its witness
 
 
 def test_a_copy_from_before_its_witness_was_named_charges_nothing(home: Home) -> None:
@@ -206,3 +207,29 @@ def test_a_copy_from_before_its_witness_was_named_charges_nothing(home: Home) ->
     with pytest.raises(Refused, match="names none"):
         _answered(copy, "refilled")
     assert copy.balance(ACCOUNT).epsilon_spent == 0
+
+
+# ---------------------------------------------------------------------------------------------------- smaller things
+
+
+@pytest.mark.parametrize("revision", ["0001", "0004", "0005"])
+def test_the_chain_alone_accuses_no_ledger_whose_first_rows_were_not_signed(tmp_path: Path, revision: str) -> None:
+    """Who is used to findings that are none does not look at one that is."""
+    ledger = older(tmp_path, revision).open()
+    assert ledger.verification(chain_only=True).findings == ()
+
+
+def test_a_client_that_names_no_signer_stores_nothing_of_a_key_whose_last_day_was(tmp_path: Path) -> None:
+    """The charge was made on the last day of the release key, and its answer comes on the next one."""
+    now = [datetime(2026, 3, 1, 23, 59, tzinfo=UTC)]
+    here = Rooted(sqlite_home(tmp_path))
+    ledger = here.furnished(lambda: now[0])
+    key = template()[1].public_text
+    ledger.certify(key, role="release", holder="ada", root=here.root, until="2026-03-01")
+    with served(ledger) as owner:
+        account = owner.account("hospital")
+        charge = account.reserve(COST, datasets=[VISITS])
+        now[0] += timedelta(minutes=2)
+        with pytest.raises(Refused, match="last day was 2026-03-01"):
+            account.commit(charge, "question", answer(charge))
+        assert account.given(charge) is None

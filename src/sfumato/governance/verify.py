@@ -24,8 +24,8 @@ from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
 
-_TOLD = {Recovered.KIND, *(cls.KIND for cls in KEYS)}
-"""Entries that are read also where nothing is replayed: they say how numbers go on, and whose signatures hold."""
+_TOLD = {Recovered.KIND, Migrated.KIND, *(cls.KIND for cls in KEYS)}
+"""Entries that are read also where nothing is replayed: they say how numbers go on, and which signatures there are."""
 
 RUN = 1000
 """Rows for which one signature speaks."""

@@ -258,14 +258,14 @@ class ServedAccount:
                 "the certificate is signed with another key than the one that was named; nothing was stored, nothing "
                 f"may be delivered, and charge {asked.number} counts."
             )
-        self._ledger.check_release_key(signer)
         problem = _mismatch(release.statement, held, asked.question, self.account.unit)
         if problem is not None:
             raise Refused(
                 f"the certificate {problem}; nothing was stored, nothing may be delivered, and charge {asked.number} "
                 "counts."
             )
-        self.account.commit(held.reservation, asked.question, release)
+        # By the key that did sign, whether or not one was named, at the time of the entry.
+        self.account.signed_by(signer).commit(held.reservation, asked.question, release)
         self._let_go(asked.number)
         return said.DoneReply()
 
