@@ -21,6 +21,7 @@ from sfumato.governance.store import Store
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, older, sqlite_home
 from tests.governance.owners import COST, answer, served, template
 from tests.governance.rooted import Rooted, charged
+from tests.governance.test_governed import TERMS
 
 HALF = Budget(epsilon="1/2")
 
@@ -233,3 +234,19 @@ def test_a_client_that_names_no_signer_stores_nothing_of_a_key_whose_last_day_wa
         with pytest.raises(Refused, match="last day was 2026-03-01"):
             account.commit(charge, "question", answer(charge))
         assert account.given(charge) is None
+
+
+def test_a_client_for_another_purpose_is_given_no_answer_by_its_number(home: Home) -> None:
+    """Numbers are easily counted: terms and vetoes hold for an answer that is asked for by one, too."""
+    ledger = furnished(home)
+    ledger.declare_terms(TERMS)
+    with served(ledger) as owner:
+        account = owner.account(purpose="research/oncology", recipient="public")
+        charge = account.reserve(COST, datasets=[VISITS], question="question")
+        account.commit(charge, "question", answer(charge))
+        assert account.given(charge) is not None
+        assert account.settled(charge.number, "question") is not None
+        other = owner.account(purpose="research/insurance", recipient="public")
+        for asked in (lambda: other.given(charge), lambda: other.settled(charge.number, "question")):
+            with pytest.raises(Refused, match="research/insurance"):
+                asked()

@@ -134,9 +134,13 @@ class DurableLedger:
         """The same by the text of its certificate."""
         text = self.answer(key)
         if text is not None:
-            with self.ledger.record.reading() as transaction:
-                self._permitted(transaction, datasets, self.ledger.record.time(transaction), Budget.none())
+            self.check_use(datasets)
         return text
+
+    def check_use(self, datasets: Sequence[Dataset]) -> None:
+        """Refuse datasets that may not be used like this now, by terms, vetoes and the board; writes nothing."""
+        with self.ledger.record.reading() as transaction:
+            self._permitted(transaction, datasets, self.ledger.record.time(transaction), Budget.none())
 
     @contextmanager
     def asking(self, question: str) -> Iterator[None]:

@@ -312,13 +312,20 @@ class ServedAccount:
         return said.AnswerReply(certificate=self.account.stored_text(asked.question, asked.datasets))
 
     def _given(self, asked: said.GivenRequest) -> said.AnswerReply:
-        entry = self._made_here(asked.number)
-        if entry is None:
-            raise Refused(f"charge {asked.number} is not one of this account; nothing was read and nothing was spent.")
+        entry = self._usable(asked.number)
         reservation = Reservation(number=asked.number, cost=entry.cost, account=entry.account)
         return said.AnswerReply(certificate=self.account.answer_of(reservation))
 
+    def _usable(self, number: int) -> Reserved:
+        """The entry of a charge of this account whose answer may go to whom this connection is for."""
+        entry = self._made_here(number)
+        if entry is None:
+            raise Refused(f"charge {number} is not one of this account; nothing was read and nothing was spent.")
+        self.account.check_use(entry.datasets)
+        return entry
+
     def _settled(self, asked: said.SettledRequest) -> said.AnswerReply:
+        self._usable(asked.number)
         release = self.account.settled(asked.number, asked.question)
         return said.AnswerReply(certificate=None if release is None else release.certificate.text)
 
