@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def _brought_back(home: Home, kept: bytes) -> Ledger:
 def test_a_charge_whose_answer_was_lost_pays_for_no_second_draw(home: Home, *, queued: bool) -> None:
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)
-    asked = {"datasets": [VISITS], "idempotency": "a key", "queued": queued}
+    asked: dict[str, Any] = {"datasets": [VISITS], "idempotency": "a key", "queued": queued}
     charge = account.reserve(HALF, **asked)
     ledger.close()
     kept = Path(home.url).read_bytes()
@@ -247,6 +248,30 @@ def test_a_client_for_another_purpose_is_given_no_answer_by_its_number(home: Hom
         assert account.given(charge) is not None
         assert account.settled(charge.number, "question") is not None
         other = owner.account(purpose="research/insurance", recipient="public")
-        for asked in (lambda: other.given(charge), lambda: other.settled(charge.number, "question")):
-            with pytest.raises(Refused, match="research/insurance"):
-                asked()
+        with pytest.raises(Refused, match="research/insurance"):
+            other.given(charge)
+        with pytest.raises(Refused, match="research/insurance"):
+            other.settled(charge.number, "question")
+
+
+def test_a_client_that_names_no_datasets_is_held_to_those_that_were_charged(home: Home) -> None:
+    """A stored answer, and the next place of a stream, rest on what the charge was made for, whatever a client says."""
+    ledger = furnished(home)
+    ledger.declare_terms(TERMS)
+    with served(ledger) as owner:
+        account = owner.account(purpose="research/oncology", recipient="public")
+        charge = account.reserve(COST, datasets=[VISITS], question="question")
+        account.commit(charge, "question", answer(charge))
+        stream = account.reserve(COST, datasets=[VISITS], question="stream")
+        account.advance(stream, 0, "a")
+        assert account.stored("question") is not None
+        other = owner.account(purpose="research/insurance", recipient="public")
+        with pytest.raises(Refused, match="research/insurance"):
+            other.stored("question")
+        ledger.declare_terms(replace(TERMS, purposes=("care",)))
+        with pytest.raises(Refused, match="research/oncology"):
+            account.stored("question")
+        with pytest.raises(Refused, match="research/oncology"):
+            account.advance(stream, 1, "a")
+        with pytest.raises(Refused, match="research/oncology"):
+            account.check_running(stream)

@@ -137,6 +137,15 @@ class DurableLedger:
             self.check_use(datasets)
         return text
 
+    def paid_for(self, question: str) -> tuple[Dataset, ...]:
+        """The datasets that the charge behind a stored answer was made for; none where there is no answer."""
+        with self.ledger.record.reading() as transaction:
+            found = transaction.answer(question_key(question))
+            answer = None if found is None else transaction.entry_at(*found)
+            charge = transaction.known(answer.charge) if isinstance(answer, Committed) else None
+            entry = None if charge is None else transaction.entry_at(charge.number, charge.digest)
+        return entry.datasets if isinstance(entry, Reserved) else ()
+
     def check_use(self, datasets: Sequence[Dataset]) -> None:
         """Refuse datasets that may not be used like this now, by terms, vetoes and the board; writes nothing."""
         with self.ledger.record.reading() as transaction:

@@ -288,11 +288,13 @@ class ServedAccount:
 
     def _advance(self, asked: said.AdvanceRequest) -> said.DoneReply:
         held = self._own(asked.number)
-        self.account.advance(held.reservation, asked.place, asked.holder, datasets=asked.datasets)
+        datasets = tuple(held.datasets.union(asked.datasets))  # whatever the client leaves out
+        self.account.advance(held.reservation, asked.place, asked.holder, datasets=datasets)
         return said.DoneReply()
 
     def _running(self, asked: said.RunningRequest) -> said.DoneReply:
-        self.account.check_running(self._own(asked.number).reservation, datasets=asked.datasets)
+        held = self._own(asked.number)
+        self.account.check_running(held.reservation, datasets=tuple(held.datasets.union(asked.datasets)))
         return said.DoneReply()
 
     def _key(self, idempotency: str) -> str:
@@ -309,7 +311,8 @@ class ServedAccount:
     # ------------------------------------------------------------------------------------------------------ answers
 
     def _stored(self, asked: said.StoredRequest) -> said.AnswerReply:
-        return said.AnswerReply(certificate=self.account.stored_text(asked.question, asked.datasets))
+        datasets = (*asked.datasets, *self.account.paid_for(asked.question))  # whatever the client leaves out
+        return said.AnswerReply(certificate=self.account.stored_text(asked.question, datasets))
 
     def _given(self, asked: said.GivenRequest) -> said.AnswerReply:
         entry = self._usable(asked.number)
