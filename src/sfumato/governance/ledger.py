@@ -241,8 +241,9 @@ class Ledger(Governed, Keyed):
         balance can have lost more. Where the record went another way than the anchor, the anchor's whole sum is taken.
         Where the anchor is lost too, nobody knows what was charged, and everything that is left under every cap is: a
         published head does not help, since more may have come after it. Answers and declarations in the lost entries
-        are gone; certificates still verify. Every row is checked first, and the stored state is written anew from the
-        record. Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
+        are gone; certificates still verify. Charges that are open count, and nobody goes on with them: what they paid
+        for may have been delivered. Every row is checked first, and the stored state is written anew from the record.
+        Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
         after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
         valid again: enter the root's documents anew (:meth:`enter`).
 
