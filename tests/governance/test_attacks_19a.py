@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
-from sfumato.errors import LedgerError, Refused
+from sfumato.errors import InvalidInput, LedgerError, Refused
 from sfumato.governance.anchor import Head, SignedHead
 from sfumato.governance.decision_state import GOVERNING
 from sfumato.governance.entries import Expired, KeyRevoked, Row
@@ -18,7 +18,9 @@ from sfumato.governance.entry_tree import entered
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import decided_on, end_of, replay
+from sfumato.governance.periods import Cadence
 from sfumato.governance.store import Store
+from sfumato.governance.time_windows import TimeWindows
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, older, sqlite_home
 from tests.governance.owners import COST, answer, served, template
 from tests.governance.rooted import Rooted, charged
@@ -275,3 +277,12 @@ def test_a_client_that_names_no_datasets_is_held_to_those_that_were_charged(home
             account.advance(stream, 1, "a")
         with pytest.raises(Refused, match="research/oncology"):
             account.check_running(stream)
+
+
+def test_days_at_the_end_of_the_calendar_are_refused_in_words(home: Home) -> None:
+    """A client that reads the year 9999 made the owner fail at its request."""
+    ledger = furnished(home)
+    windows = TimeWindows(unit=PATIENT, every=Cadence.QUARTERLY, cap=HALF, lifetime=HALF)
+    ledger.set_windows(ACCOUNT, windows)
+    with served(ledger) as owner, pytest.raises(InvalidInput, match="9999 have no end.*nothing was charged"):
+        owner.account().reserve(HALF, datasets=[VISITS], reads=("2026-01-01", "9999-12-31"))
