@@ -52,6 +52,10 @@ def test_a_receipt_is_written_beside_its_certificate_and_checked_without_the_led
     said = done(run, "verify", *files, *key)
     assert said.startswith("consistent, and signed by the trusted key\nreceipt: entry 7 of ledger ")
     assert "not final: no published head covers the entry" in said
+    assert "the key that signs certificates was taken for the ledger's" in said
+    own = done(run, "verify", *files, *key, "--ledger-key", elsewhere / "ledger.key.pub")
+    assert "not final" in own
+    assert "was taken for the ledger's" not in own
     said = done(run, "verify", *files, *key, "--head", elsewhere / "head.json")
     assert said.endswith("final: whoever changes entry 7 contradicts the published head\n")
     told = json.loads(done(run, "verify", *files, *key, "--head", elsewhere / "head.json", "--json"))

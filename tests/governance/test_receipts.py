@@ -335,7 +335,7 @@ def test_the_stored_tree_is_the_one_of_the_record(home: Home) -> None:
     assert home.execute("SELECT frontier FROM head") == [(frontier.text,)]
     assert ledger.head().head.tree == frontier.root().hex()
     with ledger.record.reading() as transaction:
-        stored = receipts._stored(transaction)
+        stored = receipts.stored_nodes(transaction)
         worked_out = receipts._worked_out(transaction, frontier.size)
         for index in range(frontier.size):
             assert inclusion_path(index, frontier.size, stored) == inclusion_path(index, frontier.size, worked_out)

@@ -160,8 +160,8 @@ def test_leases_hold_on_every_store(home: Home, tmp_path: Path) -> None:
 def test_a_ledger_without_a_witness_asks_nobody(place: Place, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with closing(furnished(sqlite_home(tmp_path / "other"))) as ledger:
-        ledger.lease.address = NOWHERE
         charge(ledger, Budget(epsilon=50))
+        ledger.lease.address = NOWHERE
         assert ledger.lease.standing() is None
         with pytest.raises(NotDeclared, match="names no witness"):
             ledger.lease.renew()

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["File", "explain", "published", "reading", "report", "verify"]
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The certificate, a JSON file.")]
+ONE_KEY = (
+    "the key that signs certificates was taken for the ledger's: where it is another one (roles by key, an owner "
+    "process), whoever signs certificates could have made this receipt. Give the ledger's own: --ledger-key KEY"
+)
 Audience = Literal["public", "patient", "clinician", "manager", "board"]
 
 
@@ -88,6 +92,8 @@ def verify(
         say(str(outcome))
         if stored is not None:
             say(str(stored))
+            if stored.signed and stored.final is None and ledger_key is None:
+                say(ONE_KEY)
     if not outcome.consistent or not (stored is None or stored.holds):
         raise typer.Exit(Exit.FOUND_WRONG)
 

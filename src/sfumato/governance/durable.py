@@ -134,9 +134,22 @@ class DurableLedger:
         """The same by the text of its certificate."""
         text = self.answer(key)
         if text is not None:
-            with self.ledger.record.reading() as transaction:
-                self._permitted(transaction, datasets, self.ledger.record.time(transaction), Budget.none())
+            self.check_use(datasets)
         return text
+
+    def paid_for(self, question: str) -> tuple[Dataset, ...]:
+        """The datasets that the charge behind a stored answer was made for; none where there is no answer."""
+        with self.ledger.record.reading() as transaction:
+            found = transaction.answer(question_key(question))
+            answer = None if found is None else transaction.entry_at(*found)
+            charge = transaction.known(answer.charge) if isinstance(answer, Committed) else None
+            entry = None if charge is None else transaction.entry_at(charge.number, charge.digest)
+        return entry.datasets if isinstance(entry, Reserved) else ()
+
+    def check_use(self, datasets: Sequence[Dataset]) -> None:
+        """Refuse datasets that may not be used like this now, by terms, vetoes and the board; writes nothing."""
+        with self.ledger.record.reading() as transaction:
+            self._permitted(transaction, datasets, self.ledger.record.time(transaction), Budget.none())
 
     @contextmanager
     def asking(self, question: str) -> Iterator[None]:
@@ -313,11 +326,6 @@ class DurableLedger:
         editions = [transaction.edition(dataset) for dataset in datasets]
         if not charge.started or any(edition is None or edition.closed for edition in editions):
             raise Refused(f"what charge {charge.number} pays for may not be read; nothing was released.")
-        if transaction.decision_state().recovered > charge.number:
-            raise Refused(
-                f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
-                "stream had gone; nothing was released, and the charge counts. Open another stream."
-            )
         self._permitted(transaction, datasets, at, Budget.none())
         return charge, at
 
@@ -422,6 +430,7 @@ def _same(transaction: Transaction, known: Charge, asked: Reserved) -> Account:
             f"charge {known.number} under this idempotency key is {known.state.value}; nothing was read and nothing "
             "more was spent. Ask again with a new key."
         )
+    transaction.check_certain(known)
     entry = transaction.entry_at(known.number, known.digest)
     if not isinstance(entry, Reserved):
         raise LedgerError(f"charge {known.number} is not in the record; nothing was read and nothing was spent.")

@@ -56,7 +56,8 @@ class Lease:
     """The lease of one record, in this process: safe for threads.
 
     Guarantee: what is charged beyond the last witnessed head never exceeds the lease that the witness countersigned
-    with it, and that head is one of this very record. Where no witness is named, nothing is asked of anybody.
+    with it, and that head is one of this very record. Where no witness is named, nothing is asked of anybody; but where
+    an ``address`` is given, somebody knows of a witness, and a record that names none charges nothing.
     """
 
     record: SignedRecord
@@ -97,6 +98,12 @@ class Lease:
     def admit(self, transaction: Transaction, cost: Budget) -> None:
         """Refuse a charge that goes beyond the lease, in the transaction that would make it, before it is made."""
         named = transaction.decision_state().witness
+        if named is None and self.address is not None:
+            raise Refused(
+                f"the settings say that a witness is asked at {self.address}, and the record names none: nobody named "
+                "it yet, or an old database from before that was brought back. Nothing was read and nothing was spent. "
+                "Bring the newer one back, or name the witness: sfumato witness name"
+            )
         if named is None:
             return
         if self._refused is not None:

@@ -243,8 +243,9 @@ class Ledger(Governed, Keyed):
         balance can have lost more. Where the record went another way than the anchor, the anchor's whole sum is taken.
         Where the anchor is lost too, nobody knows what was charged, and everything that is left under every cap is: a
         published head does not help, since more may have come after it. Answers and declarations in the lost entries
-        are gone; certificates still verify. Every row is checked first, and the stored state is written anew from the
-        record. Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
+        are gone; certificates still verify. Charges that are open count, and nobody goes on with them: what they paid
+        for may have been delivered. Every row is checked first, and the stored state is written anew from the record.
+        Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
         after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
         valid again: enter the root's documents anew (:meth:`enter`).
 
@@ -495,13 +496,15 @@ class Ledger(Governed, Keyed):
     def expire(self) -> tuple[int, ...]:
         """Settle stale charges and name them.
 
-        They go on counting, unless they were queued and never started: then nothing was read.
+        They go on counting, unless they were queued and never started: then nothing was read. Where entries were lost
+        since, nobody knows that, and they count.
         """
         done = []
         with self.record.writing() as writing:
             at = writing.time()
             for stale in writing.transaction.stale(at):
-                writing.append(Expired(at=at, charge=stale.number, counted=stale.started))
+                counted = stale.started or writing.transaction.uncertain(stale)
+                writing.append(Expired(at=at, charge=stale.number, counted=counted))
                 done.append(stale.number)
         return tuple(done)
 

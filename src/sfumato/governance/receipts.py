@@ -28,7 +28,7 @@ from sfumato.governance.entry_tree import (
 )
 from sfumato.governance.transaction import Transaction
 
-__all__ = ["Link", "Receipt", "ReceiptCheck", "check_receipt", "issued", "place_of_certificate"]
+__all__ = ["Link", "Receipt", "ReceiptCheck", "check_receipt", "issued", "place_of_certificate", "stored_nodes"]
 
 HASH = 64  # hexadecimal digits
 
@@ -296,7 +296,7 @@ def issued(
             raise Refused(f"{reason}. No receipt was made.")
     said = parse(row.body)
     rest = {name: value for name, value in said.items() if name != "certificate"} if isinstance(said, dict) else {}
-    for nodes in (lambda: _stored(transaction), lambda: _worked_out(transaction, head.head.number)):
+    for nodes in (lambda: stored_nodes(transaction), lambda: _worked_out(transaction, head.head.number)):
         made = _made(row, canonical(rest), head, heads, nodes)
         if made is not None and not _wrong(made, entry.certificate, heads):
             return made
@@ -330,8 +330,8 @@ def _wrong(receipt: Receipt, certificate: str, heads: Sequence[SignedHead]) -> b
     return not held or any(_compared(receipt, each, None)[0] for each in heads)
 
 
-def _stored(transaction: Transaction) -> Node:
-    """The subtrees as rows carry them; those that end in lost entries are put together."""
+def stored_nodes(transaction: Transaction) -> Node:
+    """The subtrees as rows carry them, to be proven; those that end in lost entries are put together."""
 
     def node(level: int, index: int) -> bytes:
         end, size = (index + 1) << level, 1 << level

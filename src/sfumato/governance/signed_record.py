@@ -17,11 +17,12 @@ from sfumato.errors import LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance import log
 from sfumato.governance.anchor import Anchor, Head, SignedHead
 from sfumato.governance.balances import Balance
+from sfumato.governance.decision_state import GOVERNING
 from sfumato.governance.entries import ADMINISTRATIVE, Entry, Row
 from sfumato.governance.key_documents import Role
 from sfumato.governance.keyring import KeyRing, administered, needs_administrator
 from sfumato.governance.leaves import map_of
-from sfumato.governance.ledger_state import MemoryLedgerState, Totals, account_line, apply, end_of
+from sfumato.governance.ledger_state import MemoryLedgerState, Totals, account_line, apply, decided_on, end_of
 from sfumato.governance.lineage import Lineage, follows
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.store import Store
@@ -306,6 +307,7 @@ class SignedRecord:
             )
         if head.number == place.number and head.digest != place.digest:
             raise self._rewritten(place.number)
+        decisions = place.decisions
         for row in transaction.rows(place.number):
             if not follows(row, place.digest):
                 at = transaction.row(last.head.number)
@@ -313,6 +315,13 @@ class SignedRecord:
                     raise self._rewritten(last.head.number)
                 raise LedgerError(f"entry {row.number} of the record was edited or moved; nothing was done.")
             place = self._signed_head(row, transaction).head
+            # By what the entry is, not by what it is filed as: else a revoked key leaves its revocation out.
+            decisions = decided_on(decisions, row) if isinstance(row.entry, GOVERNING) else decisions
+            if last.head.state and place.decisions != decisions:  # heads of the first version state none
+                raise LedgerError(
+                    f"entry {row.number} of the record was signed with other decisions than those that were anchored "
+                    f"and those since: one was left out, or added. {VERIFY}"
+                )
         if place != head or not head.tree:  # no head without a tree ends these tables
             raise LedgerError(f"the head in the stored state is not the signed end of the record. {VERIFY}")
         if isinstance(self.anchor, SeenHead):

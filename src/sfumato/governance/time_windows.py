@@ -7,7 +7,7 @@ lost what they took together, and that figure is always computed beside the wind
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import MAXYEAR, date
 from fractions import Fraction
 from typing import ClassVar
 
@@ -241,6 +241,8 @@ def _times(cap: Budget, times: int) -> Budget:
 
 def _read(cadence: Cadence, charge: WindowCharge) -> tuple[Period, ...]:
     first, last = charge.days
+    if last.year == MAXYEAR:
+        raise InvalidInput(f"windows of the year {MAXYEAR} have no end in the calendar; nothing was charged.")
     found = [period_of(cadence, first)]
     while found[-1].last < last:
         if len(found) >= MOST_PERIODS:

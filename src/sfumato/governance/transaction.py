@@ -231,11 +231,28 @@ class Transaction:
         return charge
 
     def reserved(self, number: int) -> Charge:
-        """A charge that must be open."""
+        """A charge that must be open, and from after the last recovery."""
         charge = self.known(number)
         if charge.state is not State.RESERVED:
             raise LedgerError(f"charge {number} is settled already ({charge.state.value}); nothing was changed.")
+        self.check_certain(charge)
         return charge
+
+    def check_certain(self, charge: Charge) -> None:
+        """Refuse to go on with an open charge from before entries were lost: among them may be its start or its answer.
+
+        What it paid for may have been delivered, so it pays for no other draw and is not given back.
+        """
+        if self.uncertain(charge):
+            raise Refused(
+                f"entries of this ledger were lost after charge {charge.number}, and nobody knows how far its "
+                "stream had gone, or whether it was answered; nothing was read or released, and the charge counts. Ask "
+                "anew, under another idempotency key, or open another stream."
+            )
+
+    def uncertain(self, charge: Charge) -> bool:
+        """Whether entries were lost after a charge that is open."""
+        return charge.state is State.RESERVED and self.decision_state().recovered > charge.number
 
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key."""

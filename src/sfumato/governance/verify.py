@@ -24,8 +24,8 @@ from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
 
-_TOLD = {Recovered.KIND, *(cls.KIND for cls in KEYS)}
-"""Entries that are read also where nothing is replayed: they say how numbers go on, and whose signatures hold."""
+_TOLD = {Recovered.KIND, Migrated.KIND, *(cls.KIND for cls in KEYS)}
+"""Entries that are read also where nothing is replayed: they say how numbers go on, and which signatures there are."""
 
 RUN = 1000
 """Rows for which one signature speaks."""
@@ -89,7 +89,7 @@ def check_record(
     signed = _Signed(every=every_signature)
     wanted = list(heads)
     for row in rows:
-        told = replayed or row.number != number + 1 or row.number == 1 or row.kind in _TOLD
+        told = replayed or row.number != number + 1 or row.number == 1 or _tells(row, ring)
         entry = _safe(row) if told else None
         for finding in _linked(row, entry, number, digest):
             signed.every = True
@@ -170,6 +170,11 @@ def check_record(
             yield from _compared(state, mapped.now(), kept)
         except (SfumatoError, ValueError) as wrong:
             yield LedgerFinding(entry=0, problem=f"the stored state cannot be read: {wrong}")
+
+
+def _tells(row: Row, ring: KeyRing | None) -> bool:
+    """Whether a row says how numbers go on or, where there is a root, whose signatures hold: by its text too."""
+    return row.kind in _TOLD or (ring is not None and any(f'"{cls.KIND}"' in row.body for cls in KEYS))
 
 
 def _agreed_here(after: str, number: int, digests: dict[int, str]) -> bool:

@@ -163,7 +163,8 @@ class ServedAccount:
         with self._ledger.record.writing(durable=False) as writing:
             charge = writing.transaction.known(number)
             if charge.state is State.RESERVED:
-                writing.append(Expired(at=writing.time(), charge=number, counted=charge.started))
+                counted = charge.started or writing.transaction.uncertain(charge)
+                writing.append(Expired(at=writing.time(), charge=number, counted=counted))
                 return True
         return False
 
@@ -257,14 +258,14 @@ class ServedAccount:
                 "the certificate is signed with another key than the one that was named; nothing was stored, nothing "
                 f"may be delivered, and charge {asked.number} counts."
             )
-        self._ledger.check_release_key(signer)
         problem = _mismatch(release.statement, held, asked.question, self.account.unit)
         if problem is not None:
             raise Refused(
                 f"the certificate {problem}; nothing was stored, nothing may be delivered, and charge {asked.number} "
                 "counts."
             )
-        self.account.commit(held.reservation, asked.question, release)
+        # By the key that did sign, whether or not one was named, at the time of the entry.
+        self.account.signed_by(signer).commit(held.reservation, asked.question, release)
         self._let_go(asked.number)
         return said.DoneReply()
 
@@ -287,11 +288,13 @@ class ServedAccount:
 
     def _advance(self, asked: said.AdvanceRequest) -> said.DoneReply:
         held = self._own(asked.number)
-        self.account.advance(held.reservation, asked.place, asked.holder, datasets=asked.datasets)
+        datasets = tuple(held.datasets.union(asked.datasets))  # whatever the client leaves out
+        self.account.advance(held.reservation, asked.place, asked.holder, datasets=datasets)
         return said.DoneReply()
 
     def _running(self, asked: said.RunningRequest) -> said.DoneReply:
-        self.account.check_running(self._own(asked.number).reservation, datasets=asked.datasets)
+        held = self._own(asked.number)
+        self.account.check_running(held.reservation, datasets=tuple(held.datasets.union(asked.datasets)))
         return said.DoneReply()
 
     def _key(self, idempotency: str) -> str:
@@ -308,16 +311,24 @@ class ServedAccount:
     # ------------------------------------------------------------------------------------------------------ answers
 
     def _stored(self, asked: said.StoredRequest) -> said.AnswerReply:
-        return said.AnswerReply(certificate=self.account.stored_text(asked.question, asked.datasets))
+        datasets = (*asked.datasets, *self.account.paid_for(asked.question))  # whatever the client leaves out
+        return said.AnswerReply(certificate=self.account.stored_text(asked.question, datasets))
 
     def _given(self, asked: said.GivenRequest) -> said.AnswerReply:
-        entry = self._made_here(asked.number)
-        if entry is None:
-            raise Refused(f"charge {asked.number} is not one of this account; nothing was read and nothing was spent.")
+        entry = self._usable(asked.number)
         reservation = Reservation(number=asked.number, cost=entry.cost, account=entry.account)
         return said.AnswerReply(certificate=self.account.answer_of(reservation))
 
+    def _usable(self, number: int) -> Reserved:
+        """The entry of a charge of this account whose answer may go to whom this connection is for."""
+        entry = self._made_here(number)
+        if entry is None:
+            raise Refused(f"charge {number} is not one of this account; nothing was read and nothing was spent.")
+        self.account.check_use(entry.datasets)
+        return entry
+
     def _settled(self, asked: said.SettledRequest) -> said.AnswerReply:
+        self._usable(asked.number)
         release = self.account.settled(asked.number, asked.question)
         return said.AnswerReply(certificate=None if release is None else release.certificate.text)
 
