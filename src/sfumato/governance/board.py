@@ -4,6 +4,7 @@ Each document states one thing that happened and is never changed. What follows 
 :class:`sfumato.governance.minutes.Minutes` and by nothing else.
 """
 
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 LEAST_QUORUM = 2
+_UNSEEN = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Joiners, fillers, blanks and variants, which count as printable and show nothing."""
 
 
 class Action(Enum):
@@ -383,9 +386,10 @@ def moment(text: str) -> datetime:
 
 
 def _folded(name: str) -> str:
-    """A name without what the eye does not see: case, width, spaces around it, signs that do not print."""
+    """A name without what the eye does not see: case, width, how much space there is, signs that do not show."""
     plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(sign for sign in plain if sign.isprintable()).strip()
+    seen = "".join(sign for sign in plain if sign.isprintable() and not _UNSEEN.match(sign))
+    return " ".join(seen.split())
 
 
 def _named(text: object, what: str) -> None:
