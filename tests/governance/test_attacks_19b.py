@@ -1,23 +1,28 @@
 """Attacks at the places where roles by key, ballots, witnesses and recoveries meet."""
 
 import shutil
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
-from sfumato.errors import InvalidInput, Refused
+from sfumato.errors import InvalidInput, LedgerError, Refused
 from sfumato.governance.agreements import Agreement
 from sfumato.governance.board import Board
 from sfumato.governance.entries import Recovered
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.witness import Witness
+from sfumato.governance.witness_client import WitnessClient
 from tests.governance.homes import sqlite_home
 from tests.governance.rooted import Rooted, charged
 from tests.governance.signers import key_of
+from tests.governance.test_witness import served
 
 START = datetime(2026, 1, 28, tzinfo=UTC)
 
@@ -74,3 +79,76 @@ def test_signs_that_nobody_sees_make_no_second_name(sign: str) -> None:
     with pytest.raises(InvalidInput, match="differ by their spelling alone"):
         Board(members=("ada", "ben", "ben  x", "ben x"), quorum=2)
     assert Board(members=("ada", "ben", "cho"), quorum=2, proposers=("李 雷", "jos\u00e9", "jose")).proposers
+
+
+# ----------------------------------------------------------------------------------- a witness, and keys with roles
+
+
+@contextmanager
+def witnessed(here: Rooted, folder: Path) -> Iterator[tuple[Ledger, Witness, str]]:
+    """A ledger with a root whose witness has seen its first entries, with a lease of ε = 1."""
+    witness = Witness.create(folder / "witness")
+    with served(witness) as server, closing(here.furnished()) as ledger:
+        witness.enrol(ledger.head(), here.charge.public_text)
+        ledger.lease.address = server.address
+        ledger.lease.name(witness.key.public_text, lease=Budget(epsilon=1), reason="decided by the tests")
+        ledger.lease.renew()
+        yield ledger, witness, server.address
+
+
+def test_the_witness_follows_where_the_key_that_charges_is_changed(here: Rooted, tmp_path: Path) -> None:
+    new = SigningKey.new()
+    with witnessed(here, tmp_path) as (ledger, witness, address):
+        ledger.certify(new.public_text, role="charge", holder="another machine", root=here.root)
+        with closing(here.open(key=new, witness=address)) as other:
+            charged(other)
+            with pytest.raises(Refused, match="--instead, or --also"):
+                other.lease.renew()
+            with pytest.raises(Refused, match="not signed with this key, or is older"):
+                witness.follow(ledger.head(), here.charge.public_text, also=True)
+            witness.follow(other.head(), new.public_text, also=True)
+            other.lease.renew()
+            charged(ledger)
+            ledger.lease.renew()  # both machines charge
+            ledger.revoke(here.charge.public_text, role="charge", reason="stolen", root=here.root)
+            charged(other)
+            witness.follow(other.head(), new.public_text, also=False)
+            seen = other.lease.renew()
+            assert seen.signed.head.number == other.head().head.number
+            assert other.held_to_witness([seen]) == ()
+            with pytest.raises(Refused, match="or a key, that the ledger was enrolled with"):
+                ledger.lease.renew()
+
+
+def test_a_recovery_asks_the_witness_also_where_the_new_key_was_lost(here: Rooted, tmp_path: Path) -> None:
+    new = SigningKey.new()
+    with witnessed(here, tmp_path) as (ledger, witness, address):
+        ledger.close()
+        shutil.copy(here.home.url, tmp_path / "before.db")
+        shutil.copy(here.home.anchor, tmp_path / "anchor-before")
+        with closing(here.open(witness=address)) as again:
+            again.certify(new.public_text, role="charge", holder="another machine", root=here.root)
+        with closing(here.open(key=new, witness=address)) as other:
+            charged(other)
+            witness.follow(other.head(), new.public_text, also=False)
+            other.lease.renew()
+        shutil.copy(tmp_path / "before.db", here.home.url)
+        given = {"anchor": here.home.anchor, "root": here.root.public_text, "reason": "the disk failed"}
+        with pytest.raises(LedgerError, match="certified in the entries that were lost"):
+            Ledger.recover(here.home.url, key=here.charge, witness=address, **given)
+        shutil.copy(tmp_path / "anchor-before", here.home.anchor)  # the old anchor with the old database
+        with closing(Ledger.recover(here.home.url, key=here.charge, witness=address, **given)) as back:
+            assert back.verify() == ()
+            assert back.balance("hospital").epsilon_spent == Fraction(11, 10)  # what was seen, and the lease
+
+
+def test_a_head_of_another_ledger_is_no_answer_of_the_witness(here: Rooted, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    there = Rooted(home=sqlite_home(tmp_path / "there"))
+    with witnessed(here, tmp_path) as (ledger, witness, address), closing(there.furnished()) as second:
+        witness.enrol(second.head(), there.charge.public_text)
+        client = WitnessClient(address, witness.key.public_text, None)
+        mine = client.last(ledger.identifier)
+        assert mine is not None
+        with pytest.raises(InvalidInput, match="not signed with the key"):
+            client._proven(mine, second.identifier)

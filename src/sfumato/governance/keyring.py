@@ -163,9 +163,9 @@ class KeyRing:
         for one in self.keys:
             if one.ended is None and one.until is not None and _day(at) <= one.until < _day(since):
                 raise Refused(
-                    f"the last day of the key {one.key[:16]}… was {one.until}, the record is at {since}, and a recovery "
-                    f"at {at} would make it valid again; nothing was changed. Set the clock; if it is right, wait "
-                    "until that day is over."
+                    f"the last day of the key {one.key[:16]}… was {one.until}, the record is at {since}, and a "
+                    f"recovery at {at} would make it valid again; nothing was changed. Set the clock; if it is right, "
+                    "wait until that day is over."
                 )
 
     def signed(self, head: SignedHead) -> bool:
