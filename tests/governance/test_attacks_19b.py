@@ -14,7 +14,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, Refused
 from sfumato.governance.agreements import Agreement
-from sfumato.governance.board import Board
+from sfumato.governance.board import Board, Community
 from sfumato.governance.entries import Recovered
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.witness import Witness
@@ -79,6 +79,18 @@ def test_signs_that_nobody_sees_make_no_second_name(sign: str) -> None:
     with pytest.raises(InvalidInput, match="differ by their spelling alone"):
         Board(members=("ada", "ben", "ben  x", "ben x"), quorum=2)
     assert Board(members=("ada", "ben", "cho"), quorum=2, proposers=("李 雷", "jos\u00e9", "jose")).proposers
+
+
+def test_a_board_names_no_key_of_small_order_and_no_two_bodies_that_look_alike() -> None:
+    pairs = (("ada", key_of("ada").public_text), ("ben", "01" + "00" * 31))
+    with pytest.raises(InvalidInput, match="small order"):
+        Board(members=("ada", "ben"), quorum=2, keys=pairs)
+    groups = tuple(
+        Community(name=name, representatives=(who,), datasets=("visits",))
+        for name, who in (("valley", "mele"), ("Valley", "dai"))
+    )
+    with pytest.raises(InvalidInput, match="differ by their spelling alone"):
+        Board(members=("ada", "ben"), quorum=2, communities=groups)
 
 
 # ----------------------------------------------------------------------------------- a witness, and keys with roles

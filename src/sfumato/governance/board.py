@@ -15,6 +15,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.documents import LEFT_OUT
 from sfumato.core.exact import natural
+from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 
 __all__ = [
@@ -143,12 +144,13 @@ class Board:
                 raise InvalidInput(
                     f"the key of {name!r} is not a public key of 64 hexadecimal digits; nothing was done."
                 )
+            read_public_key(key)
             if name not in self.people:
                 raise InvalidInput(f"{name!r} has a key and sits nowhere; nothing was done.")
         _distinct("the keys", tuple(key for _, key in self.keys), empty=True)
         _distinct("the proposers", self.proposers, empty=True)
-        spelt = {_folded(name) for name in self.people}
-        if len(spelt) < len(self.people):
+        groups = {community.name for community in self.communities}, {committee.site for committee in self.committees}
+        if any(len({_folded(name) for name in names}) < len(names) for names in (self.people, *groups)):
             raise InvalidInput("two names of the board differ by their spelling alone; nothing was done.")
 
     @property
