@@ -14,14 +14,15 @@ from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, Refused
 from sfumato.governance.agreements import Agreement
-from sfumato.governance.board import Board, Community
+from sfumato.governance.board import Action, Board, Choice, Community, Reasons
+from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import Recovered
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.witness import Witness
 from sfumato.governance.witness_client import WitnessClient
-from tests.governance.homes import sqlite_home
+from tests.governance.homes import PATIENT, furnished, sqlite_home
 from tests.governance.rooted import Rooted, charged
-from tests.governance.signers import key_of
+from tests.governance.signers import key_of, keyed, reseated
 from tests.governance.test_witness import served
 
 START = datetime(2026, 1, 28, tzinfo=UTC)
@@ -164,3 +165,41 @@ def test_a_head_of_another_ledger_is_no_answer_of_the_witness(here: Rooted, tmp_
         assert mine is not None
         with pytest.raises(InvalidInput, match="not signed with the key"):
             client._proven(mine, second.identifier)
+
+
+# ----------------------------------------------------------------------------------------------- after a recovery
+
+
+def test_all_approvals_end_with_a_recovery_also_those_of_boards_and_exceptions(tmp_path: Path) -> None:
+    """Members who agree to a recovery sign that all approvals end: among the lost entries others may have followed."""
+    home = sqlite_home(tmp_path)
+    board = keyed(Board(members=("ada", "ben", "cho", "dai"), quorum=2))
+    other, cap = reseated(board, members=("ada", "ben", "cho", "eve")), Budget(epsilon=1)
+
+    def approved(ledger: Ledger, action: Action, subject: str, amount: Budget | None = None) -> int:
+        why = Reasons(benefit="a", risk="b", choice="c")
+        number = ledger.propose(by="ada", action=action, subject=subject, amount=amount, reasons=why, key=key_of("ada"))
+        for name in ("ben", "cho"):
+            ledger.vote(number, by=name, choice=Choice.YES, key=key_of(name))
+        return number
+
+    with closing(furnished(home)) as ledger:
+        ledger.seat(board, by="director", reason="the statute")
+        approved(ledger, Action.EXCEPTION, "account clinic", cap)
+        old = approved(ledger, Action.BOARD, digest_of(other))
+        ledger.close()
+        shutil.copy(home.url, tmp_path / "before.db")
+    with closing(home.open()) as ledger:
+        approved(ledger, Action.EXCEPTION, "will be lost")
+    shutil.copy(tmp_path / "before.db", home.url)
+    signers = {name: key_of(name) for name in ("ben", "cho")}
+    where = {"key": home.key, "anchor": home.anchor, "reason": "the disk failed"}
+    with closing(Ledger.recover(home.url, approvals=signers, **where)) as ledger:
+        with pytest.raises(Refused, match="was not decided by the board"):
+            ledger.open_account("clinic", unit=PATIENT, cap=cap, reason="an approval of before")
+        with pytest.raises(Refused, match="no approved proposal names this board"):
+            ledger.seat(other, by="director", reason="an approval of before", proposal=old)
+        approved(ledger, Action.EXCEPTION, "account clinic", cap)
+        ledger.open_account("clinic", unit=PATIENT, cap=cap, reason="decided again")
+        ledger.seat(other, by="director", reason="again", proposal=approved(ledger, Action.BOARD, digest_of(other)))
+        assert ledger.verify() == ()

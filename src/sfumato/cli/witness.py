@@ -70,7 +70,7 @@ def enrol(
     name = said.head.ledger
     if instead or also:
         place.follow(said, public, also=also)
-        told = f"the key {public} signs heads of the ledger {name} from now on{', too' if also else ' alone'}."
+        told = f"from now on the key {public} {'too' if also else 'alone'} signs heads of the ledger {name}."
         say_json({"ledger": name, "key": public}) if as_json else say(told)
         return
     place.enrol(said, public)
