@@ -12,11 +12,13 @@ import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
-from sfumato.errors import InvalidInput, LedgerError, Refused
+from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, Refused
 from sfumato.governance.agreements import Agreement
+from sfumato.governance.balances import Balance
 from sfumato.governance.board import Action, Board, Choice, Community, Reasons
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import Recovered
+from sfumato.governance.health import _used
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.witness import Witness
 from sfumato.governance.witness_client import WitnessClient
@@ -203,3 +205,13 @@ def test_all_approvals_end_with_a_recovery_also_those_of_boards_and_exceptions(t
         ledger.open_account("clinic", unit=PATIENT, cap=cap, reason="decided again")
         ledger.seat(other, by="director", reason="again", proposal=approved(ledger, Action.BOARD, digest_of(other)))
         assert ledger.verify() == ()
+
+
+def test_a_balance_that_a_lost_delta_shut_says_that_nothing_is_left() -> None:
+    """A lease with a δ, charged by a recovery to a balance without one: no charge fits, and nobody says otherwise."""
+    shut = Balance(name="account x", unit=PATIENT, cap=Budget(epsilon=4)).used_up(Budget(epsilon="1/2", delta=1e-7))
+    with pytest.raises(BudgetExceeded, match="has nothing left"):
+        shut.admit(Budget(epsilon="1/8"), None)
+    assert shut.left == Budget.none()
+    assert {name: share for _, name, share in _used([shut])} == {"x": 1}
+    assert shut.raised(Budget(epsilon=0, delta=1e-7)).left == Budget(epsilon="7/2")
