@@ -136,7 +136,7 @@ def test_a_recovery_is_agreed_to_from_two_machines(run, seated):
         assert f"{name} agrees, with the key" in done(run, "ballot", "sign", "loss.ballot", "--key", f"{name}.key")
     sign = ("ballot", "sign", "loss.ballot", "--key", "cho.key")
     assert "asks for no choice" in refused(run, *sign, "--choice", "yes")
-    assert "is not a ballot" in refused(run, "ballot", "submit", "loss-ada.ballot")
+    assert "is an agreement to a recovery" in refused(run, "ballot", "submit", "loss-ada.ballot")
     assert "stays shut" in refused(run, *words, "--agreement", "loss-ada.ballot")
     assert "1 entry lost" in done(run, *words, "--agreement", "loss-ada.ballot", "--agreement", "loss-ben.ballot")
     done(run, "ledger", "verify")
