@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.core.budget import Budget
 from sfumato.governance import settings
+from sfumato.governance.agreements import Agreement
+from sfumato.governance.entries import Recovered
 from tests.cli.institution import acting, done, refused
 from tests.governance.signers import key_of
 
@@ -133,7 +136,25 @@ def test_a_recovery_is_agreed_to_from_two_machines(run, seated):
         assert f"{name} agrees, with the key" in done(run, "ballot", "sign", "loss.ballot", "--key", f"{name}.key")
     sign = ("ballot", "sign", "loss.ballot", "--key", "cho.key")
     assert "asks for no choice" in refused(run, *sign, "--choice", "yes")
-    assert "is not a ballot" in refused(run, "ballot", "submit", "loss-ada.ballot")
+    assert "is an agreement to a recovery" in refused(run, "ballot", "submit", "loss-ada.ballot")
     assert "stays shut" in refused(run, *words, "--agreement", "loss-ada.ballot")
     assert "1 entry lost" in done(run, *words, "--agreement", "loss-ada.ballot", "--agreement", "loss-ben.ballot")
     done(run, "ledger", "verify")
+
+
+def test_a_paper_is_asked_for_by_its_options_and_an_agreement_goes_with_the_recovery(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in ((), ("--lift", "visits"), ("--request", 1, "--community", "x"), ("--request", 1, "--withdraw", 1)):
+        said = refused(run, "ballot", "write", *words)
+        assert "--request N, --withdraw N, or --veto NAME" in said
+    entry = Recovered(
+        at="2026-01-05T09:00:00+00:00",
+        reason="the disk failed",
+        anchored="",
+        lost=1,
+        gap=Budget(epsilon=1),
+        after="a" * 64,
+        expires="2026-01-19T09:00:00+00:00",
+    )
+    Agreement.to(entry, "b" * 32, (("ben", key_of("ben").public_text),)).save("loss.ballot")
+    assert "sfumato ledger recover --agreement" in refused(run, "ballot", "submit", "loss.ballot")

@@ -253,6 +253,9 @@ def test_evidence_names_an_answer_that_no_certified_key_signed(run, rooted):
     done(run, "evidence", "--all", "--out", "sound")
     told = json.loads((rooted / "sound" / "evidence.json").read_text("utf-8"))
     assert told["releases"][0]["certificate"]["signed_by_ledger"] is True
+    page = (rooted / "sound" / "evidence.md").read_text("utf-8")
+    assert "the ledger's own key" not in page  # which charges and signed nothing here
+    assert f"the key {told['releases'][0]['certificate']['signer']}, which the root had certified" in page
     ledger = settings.opened("ledger.toml")
     account = ledger.account("hospital", unit=sf.user("patient_id", relation="add/remove"))
     charge = account.reserve(sf.Budget(epsilon="1/7"), datasets=[Dataset(name="visits", edition="1")])

@@ -141,3 +141,12 @@ def test_a_port_that_is_taken_is_said(run, here, address):
     outcome = run("witness", "serve", "witness", "--port", port)
     assert outcome.exit_code == 1
     assert f"cannot listen at 127.0.0.1:{port}" in outcome.stderr
+
+
+def test_the_witness_is_told_of_another_key_that_charges(run, done, here, address):
+    enrol = ("witness", "enrol", "witness", "head.json", "--key")
+    assert "enrolled already" in run(*enrol, "ledger.key.pub").stderr
+    assert " alone signs" in done(*enrol, "ledger.key.pub", "--instead")
+    assert " too signs" in done(*enrol, "ledger.key.pub", "--also")
+    assert "nothing was done" in run(*enrol, "ledger.key.pub", "--also", "--instead").stderr
+    assert "not signed with this key" in run(*enrol, KEY, "--instead").stderr

@@ -51,9 +51,15 @@ def write(
 
     Example: $ sfumato ballot write --veto visits --community riverside --out veto.ballot
     """
+    given = (("request", request), ("withdraw", withdraw), ("veto", veto), ("lift", lift))
+    wanted = [word for word, value in given if value is not None]
+    if len(wanted) != 1 or (community is not None) is not (wanted[0] in ("veto", "lift")):
+        raise InvalidInput(
+            "a paper is for one thing: --request N, --withdraw N, or --veto NAME or --lift NAME with --community NAME. "
+            "Nothing was written."
+        )
     with opened(ledger) as book:
         paper = book.ballot(vote=request, withdraw=withdraw, veto=veto, lift=lift, community=community)
-    given = (("request", request), ("withdraw", withdraw), ("veto", veto), ("lift", lift))
     name = next(f"{word}-{value}.ballot" for word, value in given if value is not None)
     wrote(paper, out or Path(name.replace("/", "-")), as_json=as_json)
 
@@ -111,7 +117,12 @@ def submit(file: File, *, ledger: Where = None, as_json: AsJson = False) -> None
     """
     from sfumato.governance.ballots import Ballot
 
-    signed = Ballot.load(file)
+    signed = _read(file)
+    if not isinstance(signed, Ballot):
+        raise InvalidInput(
+            f"{file} is an agreement to a recovery, which is handed in with the recovery; nothing was entered. Do it: "
+            "sfumato ledger recover --agreement FILE"
+        )
     with opened(ledger) as book:
         done = book.submit(signed)
         minutes = book.minutes()

@@ -155,7 +155,7 @@ def _losses(level: "Level", signs: Signs) -> Sequence[_Loss]:
             letter=epsilon,
             spent=kept.epsilon_spent - level.open_epsilon,
             open=level.open_epsilon,
-            left=max(Fraction(0), cap.epsilon - kept.epsilon_spent),
+            left=kept.left.epsilon,
             cap=cap.epsilon,
         )
     ]
@@ -165,7 +165,7 @@ def _losses(level: "Level", signs: Signs) -> Sequence[_Loss]:
                 letter=delta,
                 spent=kept.delta_spent - level.open_delta,
                 open=level.open_delta,
-                left=max(Fraction(0), cap.delta - kept.delta_spent),
+                left=kept.left.delta,
                 cap=cap.delta,
             )
         )

@@ -15,7 +15,7 @@ from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.cli.standing import standing_json, standing_words, witnessed_in
 from sfumato.cli.verifying import How, verified
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
     from sfumato.core.signature import SigningKey
@@ -197,7 +197,14 @@ def verify(
     heads = [read_head(file) for file in head or ()]
     if export is not None and witnessed:
         raise InvalidInput("--witnessed goes with a ledger, not with --export. Nothing was verified.")
-    own = settings.found(ledger).key if checkpoint is not None and verifier_key is None else verifier_key
+    own = verifier_key
+    if checkpoint is not None and verifier_key is None:
+        own = settings.found(ledger).key
+        if not own.exists():
+            raise NotDeclared(
+                "a checkpoint is signed by who verified, and the key of the ledger is not here; nothing was verified. "
+                "Sign it with a key of your own: --verifier-key FILE"
+            )
     how = How(
         checkpoint=checkpoint,
         verifier=own,
@@ -229,9 +236,10 @@ def verify(
     else:
         published = _counted(len(heads), "published head")
         compared = f" and {published} agree" if heads else " agrees"
-        held = f"The anchor{compared}." if not apart else f"{published} {'agrees' if len(heads) == 1 else 'agree'}."
+        held = f"The anchor{compared}."
         if apart:
-            held += " The anchor was not asked: you cannot read it" + (
+            agreed = f"{published} {'agrees' if len(heads) == 1 else 'agree'}. "
+            held = f"{agreed if heads else ''}The anchor was not asked: you cannot read it" + (
                 "." if heads else ", so that an old copy would not be noticed. Give a published head: --head FILE"
             )
         said = f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}"
@@ -244,7 +252,7 @@ def verify(
             say(f"All balances follow from them. {held}")
         else:
             say(f"Nothing was replayed: whether balances follow is not known. {held}")
-        say(standing_words(standing))
+        say(standing_words(standing, apart=apart))
         if checkpoint is not None:
             say(f"remembered: {checkpoint}")
     if found:
@@ -260,8 +268,11 @@ def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_
 
     Example: $ sfumato ledger head -o head.json
     """
+    from sfumato.governance.seen_head import SeenHead
+
     with reading(ledger, key, None) as book:
         signed, standing = book.head(), book.lease.standing()
+        apart = isinstance(book.record.anchor, SeenHead)
     text = signed.text + "\n"
     if out is not None:
         write_new(out, iter([text]))
@@ -285,7 +296,7 @@ def show_head(*, out: Out = None, key: Trusted = None, ledger: Where = None, as_
         )
     else:
         if standing is not None:
-            say(standing_words(standing), error=True)  # the head alone can be piped
+            say(standing_words(standing, apart=apart), error=True)  # the head alone can be piped
         say(text.rstrip() if out is None else f"written: {out} (entry {signed.head.number}; publish it)")
 
 

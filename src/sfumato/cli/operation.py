@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.exits import Exit
 from sfumato.cli.ledger import Where
 from sfumato.cli.output import AsJson, say, say_json, say_line
-from sfumato.cli.reading import reading
+from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.cli.verifying import read_checkpoint
 from sfumato.errors import SfumatoError
 
@@ -29,6 +29,8 @@ def health(
     open_hours: Annotated[int, typer.Option(min=0, help="So do charges that were open for longer.")] = 24,
     verified_days: Annotated[int, typer.Option(min=0, help="So does a verification that is older.")] = 7,
     metrics: Annotated[bool, typer.Option("--metrics", help="Print OpenMetrics text, for a monitor.")] = False,
+    key: Trusted = None,
+    head: Published = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -49,7 +51,7 @@ def health(
         unverified=timedelta(days=verified_days),
     )
     try:
-        with reading(ledger, None, None) as book:
+        with reading(ledger, key, head) as book:
             known = None
             if checkpoint is not None and checkpoint.exists():
                 own = f"{settings.found(ledger).key}.pub" if verifier_key is None else verifier_key

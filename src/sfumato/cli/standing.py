@@ -24,11 +24,17 @@ def witnessed_in(file: Path) -> "WitnessedHead":
         ) from None
 
 
-def standing_words(standing: "LeaseStanding | None") -> str:
-    """What is said of a witness to a person; that there is none, too."""
+def standing_words(standing: "LeaseStanding | None", *, apart: bool) -> str:
+    """What is said of a witness to a person; that there is none, too. ``apart``: the reader cannot read the anchor."""
     if standing is None:
         return "No witness stands behind this ledger: an old database with its old anchor would not be noticed."
     head = standing.witnessed
+    if head is None and apart:
+        return (
+            f"The witness {standing.named.key} stands behind this ledger. What it has seen lies beside the anchor, "
+            "which you cannot read: hold the record to a head that it countersigned, sfumato ledger verify "
+            "--witnessed FILE"
+        )
     if head is None:
         return f"The witness {standing.named.key} has seen nothing of this record yet: sfumato witness renew"
     return (

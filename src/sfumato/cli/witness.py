@@ -46,18 +46,34 @@ def enrol(
     head: Annotated[Path, typer.Argument(metavar="HEAD", help="A head of the ledger: sfumato ledger head -o HEAD.")],
     *,
     key: Annotated[str, typer.Option(metavar="KEY", help="The public key of the ledger, or its file.")],
+    instead: Annotated[
+        bool, typer.Option("--instead", help="The ledger is enrolled: this key alone signs its heads from now on.")
+    ] = False,
+    also: Annotated[bool, typer.Option("--also", help="The ledger is enrolled: this key signs its heads too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell a witness of a ledger: the key that its heads are signed with. Compare the key by another way first.
 
+    Where keys have roles, several may charge, and one that was revoked is replaced: HEAD is then one that the new key
+    has signed.
+
     Example: $ sfumato witness enrol witness head.json --key ledger.key.pub
+
+    Example: $ sfumato witness enrol witness head.json --key charge-2.key.pub --instead
     """
     from sfumato.core.signature import read_public_key
     from sfumato.governance.witness import Witness
 
-    said = read_head(head)
-    Witness(folder).enrol(said, read_public_key(key))
+    said, place, public = read_head(head), Witness(folder), read_public_key(key)
+    if instead and also:
+        raise InvalidInput("a key comes in place of the others (--instead) or beside them (--also); nothing was done.")
     name = said.head.ledger
+    if instead or also:
+        place.follow(said, public, also=also)
+        told = f"from now on the key {public} {'too' if also else 'alone'} signs heads of the ledger {name}."
+        say_json({"ledger": name, "key": public}) if as_json else say(told)
+        return
+    place.enrol(said, public)
     say_json({"ledger": name}) if as_json else say(f"the ledger {name} is witnessed from entry {said.head.number} on.")
 
 

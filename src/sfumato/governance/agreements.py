@@ -6,7 +6,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.documents import Json, canonical, encode
 from sfumato.core.signature import SigningKey
-from sfumato.errors import Refused
+from sfumato.errors import InvalidInput, Refused
 from sfumato.governance.entries import Recovered
 from sfumato.governance.paper_file import PaperFile
 
@@ -49,6 +49,10 @@ class Agreement(PaperFile):
     basis: str
     signer: str | None = None
     signature: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.after:  # the text of the first agreements, which was bound to no record and did not expire
+            raise InvalidInput("this agreement does not say where the record ends that it is for; nothing was done.")
 
     @classmethod
     def to(cls, entry: Recovered, ledger: str, keys: tuple[tuple[str, str], ...]) -> "Agreement":

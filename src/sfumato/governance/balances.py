@@ -86,8 +86,7 @@ class Balance:
         """
         if self.filter_left is None:
             spent = self.spent
-            room = max(Fraction(0), self.cap.delta - spent.delta)
-            return Budget(epsilon=max(Fraction(0), self.cap.epsilon - spent.epsilon), delta=room)
+            return self.cap - spent if self.cap.covers(spent) else Budget.none()
         # An ε has ρ = ε²/2, and a Rényi loss of at most α·ε²/2 and of at most ε.
         steepness = 1 if self.order is None else self.order
         most = enclosures.sqrt(2 * self.filter_left / steepness).low

@@ -4,6 +4,7 @@ Each document states one thing that happened and is never changed. What follows 
 :class:`sfumato.governance.minutes.Minutes` and by nothing else.
 """
 
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import ClassVar
 from sfumato.core.budget import Budget
 from sfumato.core.documents import LEFT_OUT
 from sfumato.core.exact import natural
+from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 
 __all__ = [
@@ -39,6 +41,8 @@ __all__ = [
 ]
 
 LEAST_QUORUM = 2
+_UNSEEN = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Joiners, fillers, blanks and variants, which count as printable and show nothing."""
 
 
 class Action(Enum):
@@ -140,12 +144,13 @@ class Board:
                 raise InvalidInput(
                     f"the key of {name!r} is not a public key of 64 hexadecimal digits; nothing was done."
                 )
+            read_public_key(key)
             if name not in self.people:
                 raise InvalidInput(f"{name!r} has a key and sits nowhere; nothing was done.")
         _distinct("the keys", tuple(key for _, key in self.keys), empty=True)
         _distinct("the proposers", self.proposers, empty=True)
-        spelt = {_folded(name) for name in self.people}
-        if len(spelt) < len(self.people):
+        groups = {community.name for community in self.communities}, {committee.site for committee in self.committees}
+        if any(len({_folded(name) for name in names}) < len(names) for names in (self.people, *groups)):
             raise InvalidInput("two names of the board differ by their spelling alone; nothing was done.")
 
     @property
@@ -383,9 +388,10 @@ def moment(text: str) -> datetime:
 
 
 def _folded(name: str) -> str:
-    """A name without what the eye does not see: case, width, spaces around it, signs that do not print."""
+    """A name without what the eye does not see: case, width, how much space there is, signs that do not show."""
     plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(sign for sign in plain if sign.isprintable()).strip()
+    seen = "".join(sign for sign in plain if sign.isprintable() and not _UNSEEN.match(sign))
+    return " ".join(seen.split())
 
 
 def _named(text: object, what: str) -> None:

@@ -97,6 +97,8 @@ class DecisionState:
     """Whether a recovery had to take it that everything under every cap was lost."""
     silence: timedelta = timedelta(days=7)
     """How long the ledger may be left alone before somebody has to say that the clock is right."""
+    ended: int = 0
+    """The last proposal before the last recovery: what was approved up to it gives no leave any more."""
     recovered: int = 0
     """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
     keys: KeyRing | None = None
@@ -208,7 +210,7 @@ class DecisionState:
         kind, _, name = line.partition(" ")
         if self.minutes is None or (kind == "account" and "/" in name):
             return
-        asked = self.minutes.approved(Action.EXCEPTION)
+        asked = self._approved(Action.EXCEPTION)
         if not any(proposal.subject == line and proposal.amount == cap for proposal in asked):
             raise Refused(
                 f"{line!r} with {cap} was not decided by the board; nothing was changed. Request an exception with the "
@@ -218,7 +220,7 @@ class DecisionState:
     def _check_witness(self, entry: WitnessNamed) -> None:
         """Refuse a witness that no board decided on where there is one."""
         subject = f"witness {entry.key}"
-        asked = () if self.minutes is None else self.minutes.approved(Action.EXCEPTION)
+        asked = self._approved(Action.EXCEPTION)
         if self.minutes is not None and not any(
             proposal.subject == subject and proposal.amount == entry.lease for proposal in asked
         ):
@@ -227,6 +229,11 @@ class DecisionState:
                 f"Request an exception with the subject {subject!r} and this amount: sfumato budget request "
                 "--action exception"
             )
+
+    def _approved(self, action: Action) -> tuple[Proposal, ...]:
+        """The approvals of a kind that still give leave: of proposals that were made after the last recovery."""
+        found = () if self.minutes is None else self.minutes.approved(action)
+        return tuple(proposal for proposal in found if proposal.number > self.ended)
 
     def sites_of(self, dataset: str) -> set[str]:
         """The sites that the terms of a dataset name."""
@@ -248,7 +255,9 @@ class DecisionState:
         made = 0 if self.minutes is None else len(self.minutes.entries)
         ended = {name: (terms, made) for name, (terms, _) in self.terms.items()}
         lost = (self.lost or Budget.none()) + entry.gap
-        return replace(self, terms=ended, lost=lost, lost_whole=self.lost_whole or entry.whole)
+        asked = 0 if self.minutes is None else len(self.minutes.proposals)
+        last = asked if entry.after else self.ended  # the first recoveries ended the approvals of datasets alone
+        return replace(self, terms=ended, ended=last, lost=lost, lost_whole=self.lost_whole or entry.whole)
 
     def _seated(self, entry: BoardSeated) -> "DecisionState":
         able = [name for name in entry.board.members if name not in entry.board.silent]
@@ -263,7 +272,7 @@ class DecisionState:
         if self.inherited and not self.bare and entry.proposal is None and _keys_given(self.minutes.board, entry.board):
             return replace(self, minutes=replace(self.minutes, board=entry.board))
         wanted = digest_of(entry.board)
-        for proposal in self.minutes.approved(Action.BOARD):
+        for proposal in self._approved(Action.BOARD):
             if proposal.subject == wanted and proposal.number == entry.proposal and proposal.number > self.seated:
                 self._check_communities(entry.board, proposal.number)
                 return replace(self, minutes=replace(self.minutes, board=entry.board), seated=proposal.number)
@@ -297,8 +306,7 @@ class DecisionState:
         if any(digest_of(plan.schedule.plan) == wanted and plan.account == entry.account for plan in self.plans):
             raise Refused(f"this plan ({wanted}) is adopted already; nothing was changed.")
         if self.minutes is not None and not any(
-            proposal.subject == wanted and proposal.account == entry.account
-            for proposal in self.minutes.approved(Action.PLAN)
+            proposal.subject == wanted and proposal.account == entry.account for proposal in self._approved(Action.PLAN)
         ):
             raise Refused(
                 f"no approved request names this plan ({wanted}) for {entry.account!r}; nothing was changed. "

@@ -132,6 +132,8 @@ def _used(balances: Iterable[Balance]) -> Iterator[tuple[str, str, Fraction]]:
         shares = [balance.epsilon_spent / balance.cap.epsilon] if balance.cap.epsilon else [Fraction(1)]
         if balance.cap.delta:
             shares.append(balance.delta_spent / balance.cap.delta)
+        elif balance.delta_spent:  # a recovery charged it, and nothing fits any more
+            shares.append(Fraction(1))
         if balance.filter_cap is not None and balance.filter_spent is not None:  # then a filter decides
             shares = [balance.filter_spent / balance.filter_cap] if balance.filter_cap else [Fraction(1)]
         yield kind, name, max(shares)

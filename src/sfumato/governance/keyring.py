@@ -158,6 +158,16 @@ class KeyRing:
             "may: sfumato key list"
         )
 
+    def check_set_back(self, since: str, at: str) -> None:
+        """Refuse to set the time of a record back to where a key would be valid again whose last day was over."""
+        for one in self.keys:
+            if one.ended is None and one.until is not None and _day(at) <= one.until < _day(since):
+                raise Refused(
+                    f"the last day of the key {one.key[:16]}… was {one.until}, the record is at {since}, and a "
+                    f"recovery at {at} would make it valid again; nothing was changed. Set the clock; if it is right, "
+                    "wait until that day is over."
+                )
+
     def signed(self, head: SignedHead) -> bool:
         """Whether a head was signed by a key that might charge where the head stands."""
         said = head.head

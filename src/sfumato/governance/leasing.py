@@ -324,7 +324,7 @@ class Lease:
                 "the lease is used up, and nobody said where the witness is asked. Nothing was read and nothing was "
                 'spent. Write witness = "http://HOST:PORT" into the settings of the ledger.'
             )
-        return WitnessClient(self.address, named.key, self.record.signing.public_text)
+        return WitnessClient(self.address, named.key, self.record.own_key)
 
 
 class _Forked(LedgerError):

@@ -339,6 +339,10 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
         check_entry(state.decision_state().keys, entry, row.number, decisions)
     whole, entry = entry, unwrapped(entry)
     _check_time(totals, entry)
+    if isinstance(entry, Recovered) and totals is not None:
+        ring = state.decision_state().keys
+        if ring is not None:
+            ring.check_set_back(totals.at, entry.at)
     if isinstance(entry, LedgerOpened) is not (totals is None):
         raise LedgerError("a record is opened once, by its first entry; nothing was changed.")
     if isinstance(whole, GOVERNING):

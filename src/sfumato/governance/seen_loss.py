@@ -42,7 +42,7 @@ def seen_loss(
             "this ledger names a witness, and nobody said where it is asked. Nothing was changed. Write "
             'witness = "http://HOST:PORT" into the settings; or, where the witness is lost too, say so: --witness-lost'
         )
-    client = WitnessClient(address, named.key, record.signing.public_text)
+    client = WitnessClient(address, named.key, record.own_key)
     try:
         last = client.last(record.identifier)
     except (LedgerError, Refused) as wrong:

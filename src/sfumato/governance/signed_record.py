@@ -73,6 +73,12 @@ class Writing:
         return self.head
 
 
+_UNKNOWN_KEY = (
+    " Perhaps the key that signed it was certified in the entries that were lost: bring a backup from after that back. "
+    "If there is none, move the anchor aside: nobody knows then what was charged, and everything left is."
+)
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SignedRecord:
     """Entries in a database, each bound to those before it and signed, with the last signed head in an anchor.
@@ -186,6 +192,11 @@ class SignedRecord:
                 "nothing was spent. Ask the institution for the public key of its root."
             )
         return ring
+
+    @property
+    def own_key(self) -> str | None:
+        """The one key that signs all heads; None where keys have roles, and several may."""
+        return self.public_key if self.opening is None else None
 
     def holds(self, head: SignedHead, transaction: Transaction) -> bool:
         """Whether a head was signed for this ledger by a key that might sign it where it stands."""
@@ -393,7 +404,10 @@ class SignedRecord:
             return 0, None
         holds = last.holds(self.public_key) if keys is None else keys.signed(last)
         if not holds or last.head.ledger != self.identifier:
-            raise LedgerError(f"the anchor {self.anchor.name} is not signed for this ledger; nothing was changed.")
+            known = "" if keys is None else _UNKNOWN_KEY
+            raise LedgerError(
+                f"the anchor {self.anchor.name} is not signed for this ledger; nothing was changed.{known}"
+            )
         found = digests.get(last.head.number)
         if found == last.head.digest:
             if missed or self._ran_ahead(state):

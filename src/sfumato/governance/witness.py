@@ -94,6 +94,23 @@ class Witness:
             enrolled = (head.head.ledger, key, head.head.number)
             memory.execute("INSERT INTO enrolled (ledger, key, number, ended) VALUES (?, ?, ?, 0)", enrolled)
 
+    def follow(self, head: SignedHead, key: str, *, also: bool) -> None:
+        """Take another key for a ledger that is enrolled: one that charges ``also``, or else in place of all before.
+
+        Where keys have roles, several charge, and one that was revoked must be listened to no more. Assumes: whoever
+        keeps the witness asked those who decide about the ledger, as when it was enrolled. What was seen stays.
+        """
+        with self._writing() as memory:
+            keys, _ = self._enrolled(memory, head.head.ledger)
+            last = _last(memory, head.head.ledger).head
+            if not head.holds(key) or (last is not None and head.head.number < last.number):
+                raise Refused(
+                    "the head is not signed with this key, or is older than what was seen; nothing was changed. Ask "
+                    "for a new head, and compare the key by telephone."
+                )
+            taken = " ".join(dict.fromkeys((*keys, key))) if also else key
+            memory.execute("UPDATE enrolled SET key = ? WHERE ledger = ?", (taken, head.head.ledger))
+
     def end(self, ledger: str) -> None:
         """Witness a ledger no more: it has named another witness. What was seen stays, and is not vouched for."""
         with self._writing() as memory:
@@ -114,9 +131,12 @@ class Witness:
         said = request.extension
         head = SignedHead.read(said.head)
         with self._writing() as memory:
-            key, first = self._enrolled(memory, head.head.ledger)
-            if not head.holds(key) or not request.holds(key):
-                raise Refused("this is not signed with the key that the ledger was enrolled with; nothing was seen.")
+            keys, first = self._enrolled(memory, head.head.ledger)
+            if not any(head.holds(key) for key in keys) or not any(request.holds(key) for key in keys):
+                raise Refused(
+                    "this is not signed with the key, or a key, that the ledger was enrolled with; nothing was seen. "
+                    "Where another key charges now, tell the witness: sfumato witness enrol --instead, or --also."
+                )
             last = _last(memory, head.head.ledger)
             if last.head is not None and (last.head.number, last.head.digest) == (head.head.number, head.head.digest):
                 return last.witnessed or Conflict(last=None)  # asked again: an answer was lost on its way
@@ -150,11 +170,11 @@ class Witness:
     def _memory(self) -> Path:
         return self.folder / "witness.db"
 
-    def _enrolled(self, memory: sqlite3.Connection, ledger: str) -> tuple[str, int]:
+    def _enrolled(self, memory: sqlite3.Connection, ledger: str) -> tuple[list[str], int]:
         found = memory.execute("SELECT key, number, ended FROM enrolled WHERE ledger = ?", (ledger,)).fetchone()
         if found is None or found[2]:
             raise Refused("this witness does not know the ledger, or was told to witness it no more; nothing was done.")
-        return str(found[0]), int(found[1])
+        return str(found[0]).split(), int(found[1])
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

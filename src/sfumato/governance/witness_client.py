@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from sfumato.core.documents import canonical, parse
 from sfumato.errors import InvalidInput, LedgerError, Refused, SfumatoError
+from sfumato.governance.anchor import SignedHead
 from sfumato.governance.witness import Conflict
 from sfumato.governance.witnessed import LastSeen, SignedExtension, WitnessedHead
 
@@ -20,11 +21,13 @@ LARGEST = 2**20
 class WitnessClient:
     """A witness at an address, known by its public key.
 
+    ``ledger`` is the key that signs the heads of the ledger; None where keys have roles. Then a head is believed by the
+    countersignature of the witness, which knows who charges: which keys those were may stand in entries that were lost.
     Guarantee: what it returns was signed by the owner of that key, for what was asked; anything else is an error that
     says that nothing was spent.
     """
 
-    def __init__(self, address: str, key: str, ledger: str, *, patience: float = PATIENCE) -> None:
+    def __init__(self, address: str, key: str, ledger: str | None, *, patience: float = PATIENCE) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.path not in ("", "/"):
             raise InvalidInput("the address of a witness is http://HOST:PORT or https://HOST:PORT; nothing was asked.")
@@ -38,14 +41,15 @@ class WitnessClient:
     def extend(self, request: SignedExtension) -> WitnessedHead | Conflict:
         """The countersigned head; or, where the extension does not go on from it, the last one."""
         status, text = self._ask("/extend", request.text)
+        name = SignedHead.read(request.extension.head).head.ledger
         try:
             if status == 409:
                 said = parse(text)
                 last = said.get("last") if isinstance(said, dict) else None
                 if not isinstance(last, str):
                     raise InvalidInput("no last head")
-                return Conflict(last=self._proven(WitnessedHead.read(last)) if last else None)
-            answer = self._proven(WitnessedHead.read(text))
+                return Conflict(last=self._proven(WitnessedHead.read(last), name) if last else None)
+            answer = self._proven(WitnessedHead.read(text), name)
         except SfumatoError as wrong:
             raise self._strange(wrong) from None
         if (answer.head, answer.lease) != (request.extension.head, request.extension.lease):
@@ -61,15 +65,16 @@ class WitnessClient:
             asked = (said.ledger, said.nonce, said.upto) == (identifier, nonce, upto or 0)
             if not asked or not said.holds(self.key):
                 raise InvalidInput("it is not signed for this question with the key that the record names")
-            head = self._proven(WitnessedHead.read(said.witnessed)) if said.witnessed else None
+            head = self._proven(WitnessedHead.read(said.witnessed), identifier) if said.witnessed else None
             if head is not None and upto is not None and head.signed.head.number > upto:
                 raise InvalidInput("it is about an entry beyond the one that was asked for")
             return head
         except SfumatoError as wrong:
             raise self._strange(wrong) from None
 
-    def _proven(self, head: WitnessedHead) -> WitnessedHead:
-        if not head.holds(self.key, self.ledger):
+    def _proven(self, head: WitnessedHead, identifier: str) -> WitnessedHead:
+        signed = self.ledger is None or head.signed.holds(self.ledger)
+        if not signed or not head.countersigned_by(self.key) or head.signed.head.ledger != identifier:
             raise InvalidInput("it is not signed with the key that the record names")
         return head
 

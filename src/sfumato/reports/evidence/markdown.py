@@ -30,7 +30,7 @@ def _lines(evidence: Evidence) -> Iterator[str]:
             ("scope", about),
             ("ledger", evidence["ledger"]),
             ("signed head", f"entry {head['entry']} of {head['at']}, digest {head['digest']}"),
-            ("key of the ledger", head["key"]),
+            ("key to verify the ledger with, its own or its root", head["key"]),
             ("written by", evidence["code"]),
             ("charges with an answer", evidence["charges"]["answered"]),
             ("charges without an answer, which count", evidence["charges"]["without_answer"]),
@@ -50,7 +50,7 @@ def _lines(evidence: Evidence) -> Iterator[str]:
         yield from _section(section)
     yield from ("## Releases", "")
     for release in evidence["releases"]:
-        yield from _release(release)
+        yield from _release(release, head["key"])
 
 
 def _grounds(publication: Evidence) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _section(section: Evidence) -> Iterator[str]:
     yield from _table(section["columns"], section["rows"])
 
 
-def _release(release: Evidence) -> Iterator[str]:
+def _release(release: Evidence, key: str) -> Iterator[str]:
     charge = release["charge"]
     yield from (f"### Charge {charge['entry']}: {quoted(release['state'])}", "")
     account = release["account"]
@@ -119,7 +119,7 @@ def _release(release: Evidence) -> Iterator[str]:
                 for each in release["later"]
             ),
         )
-    yield from _certificate(release["certificate"])
+    yield from _certificate(release["certificate"], key)
     if release["words"] is not None:
         yield from (f"Margins: {quoted(release['words']['margins'])}", "")
         for language in ("en", "zh"):
@@ -191,12 +191,15 @@ def _who(later: Evidence) -> str | None:
     return later["who"] if key is None else f"{later['who']} ({signed_by(key)})"
 
 
-def _certificate(certificate: Evidence | None) -> Iterator[str]:
+def _certificate(certificate: Evidence | None, key: str) -> Iterator[str]:
     if certificate is None:
         yield from ("There is no answer, and no certificate.", "")
         return
     if certificate["consistent"]:
-        signer = "the ledger's own key" if certificate["signed_by_ledger"] else f"the key {certificate['signer']}"
+        signer = f"the key {certificate['signer']}"
+        if certificate["signed_by_ledger"]:
+            own = certificate["signer"] == key
+            signer = "the ledger's own key" if own else f"{signer}, which the root had certified for releases"
         name = certificate["file"]
         yield from (f"Certificate: consistent, signed by {quoted(signer)}. Check it: `sfumato verify {name}`", "")
         return
