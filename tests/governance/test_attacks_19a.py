@@ -284,5 +284,5 @@ def test_days_at_the_end_of_the_calendar_are_refused_in_words(home: Home) -> Non
     ledger = furnished(home)
     windows = TimeWindows(unit=PATIENT, every=Cadence.QUARTERLY, cap=HALF, lifetime=HALF)
     ledger.set_windows(ACCOUNT, windows)
-    with served(ledger) as owner, pytest.raises(InvalidInput, match="9999 have no end.*nothing was charged"):
+    with served(ledger) as owner, pytest.raises(InvalidInput, match=r"9999 have no end.*nothing was charged"):
         owner.account().reserve(HALF, datasets=[VISITS], reads=("2026-01-01", "9999-12-31"))

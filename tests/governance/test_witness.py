@@ -25,6 +25,7 @@ from sfumato.governance import leasing, witness_server
 from sfumato.governance.anchor import Head, SignedHead
 from sfumato.governance.board import Action, Board, Choice, Reasons
 from sfumato.governance.entries import Recovered
+from sfumato.governance.health import health, metrics
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.witness import Conflict, Witness
 from sfumato.governance.witness_client import WitnessClient
@@ -172,6 +173,9 @@ def test_while_the_witness_is_down_charges_go_on_within_the_lease_and_no_further
         for number in range(4):
             charge(ledger, question=f"{number}")
         before = ledger.head()
+        found = health(ledger)  # whoever runs the ledger sees it coming
+        assert (found.lease, "is the witness there?" in str(found.attention())) == (1, True)
+        assert "sfumato_ledger_lease_used_ratio 1" in metrics(found)
         for _ in range(2):
             with pytest.raises(LedgerError, match=r"does not answer.*Nothing was read and nothing was spent"):
                 charge(ledger, question="beyond")

@@ -78,6 +78,7 @@ def health(
                 "near": [{"kind": kind, "name": name, "used": str(share)} for kind, name, share in found.near],
                 "closed": [{"dataset": name, "version": version} for name, version in found.closed],
                 "vetoes": [{"dataset": name, "community": community} for name, community in found.vetoes],
+                "lease_used": None if found.lease is None else str(found.lease),
                 "attention": list(wanted),
             }
         )

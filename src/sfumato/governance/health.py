@@ -14,6 +14,7 @@ from sfumato.governance.board import moment
 from sfumato.governance.checkpoint import Checkpoint
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.overview import overview
+from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SKEW
 
 __all__ = ["Health", "Limits", "health", "metrics"]
@@ -56,6 +57,8 @@ class Health:
     vetoes: tuple[tuple[str, str], ...]
     clock: str | None
     """What is wrong with the clock, if anything is."""
+    lease: Fraction | None
+    """The share of the lease of the witness that is used; None without one, or for who cannot read the anchor."""
     limits: Limits
 
     @property
@@ -79,6 +82,11 @@ class Health:
             yield f"the ledger was last verified {_age(self.verified)} ago: sfumato ledger verify --checkpoint FILE"
         for kind, name, share in self.near:
             yield f"the {kind} {name!r} has used {percent(share)} of its budget"
+        if self.lease is not None and self.lease >= self.limits.near:
+            yield (
+                f"{percent(self.lease)} of the lease of the witness is used, which is renewed at half: is the witness "
+                "there? sfumato witness renew"
+            )
         for name in self.stuck:
             yield f"no version of {name!r} can be read any more: its engine failed. Mend the data, declare a new one"
         if self.clock is not None:
@@ -112,6 +120,7 @@ def health(
         stuck=tuple(held.level.name for held in stands.datasets if held.closed == held.versions),
         vetoes=tuple((held.level.name, name) for held in stands.datasets for name in held.vetoed_by),
         clock=_clock(now, last, silence),
+        lease=_lease(ledger),
         limits=limits or Limits(),
     )
 
@@ -137,6 +146,17 @@ def _used(balances: Iterable[Balance]) -> Iterator[tuple[str, str, Fraction]]:
         if balance.filter_cap is not None and balance.filter_spent is not None:  # then a filter decides
             shares = [balance.filter_spent / balance.filter_cap] if balance.filter_cap else [Fraction(1)]
         yield kind, name, max(shares)
+
+
+def _lease(ledger: Ledger) -> Fraction | None:
+    standing = None if isinstance(ledger.record.anchor, SeenHead) else ledger.lease.standing()
+    if standing is None:
+        return None
+    lease = standing.named.lease if standing.witnessed is None else standing.witnessed.lease
+    shares = [standing.charged.epsilon / lease.epsilon]
+    if lease.delta:
+        shares.append(standing.charged.delta / lease.delta)
+    return max(shares)
 
 
 def _clock(now: datetime, last: datetime, silence: timedelta) -> str | None:
@@ -186,6 +206,8 @@ def metrics(found: Health | None) -> str:
         vetoes = [(_label(dataset=dataset, community=name), 1) for dataset, name in found.vetoes]
         lines += _gauge("veto", "Vetoes that stand.", vetoes)
         lines += _gauge("clock_right", "Whether the clock fits the record.", [("", int(found.clock is None))])
+        lease = [] if found.lease is None else [("", _ratio(found.lease))]
+        lines += _gauge("lease_used_ratio", "Share of the lease of the witness that is used.", lease)
         lines += _gauge("attention", "Things that somebody should look at.", [("", len(found.attention()))])
     return "\n".join(lines) + "\n" + END
 
