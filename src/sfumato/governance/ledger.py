@@ -316,7 +316,7 @@ class Ledger(Governed, Keyed):
     @property
     def release_key(self) -> SigningKey:
         """The key that signs the certificates of vaults that are given no other: that of the role, if one was given."""
-        return self.key if self._release is None else _key(self._release)
+        return self.key if self._release is None else _role_key(self._release, Role.RELEASE)
 
     def check_release_key(self, public: str) -> None:
         """Refuse a key that may not sign certificates now, where keys have roles."""
@@ -650,6 +650,16 @@ def _key(key: Key) -> SigningKey:
     return key if isinstance(key, SigningKey) else SigningKey.load(key)
 
 
+def _role_key(key: Key, role: Role) -> SigningKey:
+    """The key of a role, which may be kept on another machine: a new one in its place would be certified by nobody."""
+    if not isinstance(key, SigningKey) and not Path(key).exists():
+        raise InvalidInput(
+            f"there is no key {key}, which is to {role.value} here; nothing was read and nothing was spent. Do this "
+            "where that key is, or bring it; the root has to certify another one first: sfumato key certify"
+        )
+    return _key(key)
+
+
 def _public(key: str | Path | None) -> str | None:
     return None if key is None else read_public_key(key)
 
@@ -694,7 +704,7 @@ def _record(
             f"the keys of {store.name} come from a root, and which one you trust was not said; nothing was done. Give "
             "its public key: root=…, or root = … in the settings."
         )
-    bring = None if administer is None else lambda: _key(administer)
+    bring = None if administer is None else lambda: _role_key(administer, Role.ADMINISTER)
     return SignedRecord(store, place, key, opened.identifier, clock, trusted, opening, bring)
 
 
