@@ -59,6 +59,7 @@ from sfumato.governance.opening import (
     private_key,
     public_key_of,
     record_of,
+    role_key,
     unsigned_in,
 )
 from sfumato.governance.receipts import Receipt, issued, place_of_certificate
@@ -319,7 +320,7 @@ class Ledger(Governed, Keyed):
     @property
     def release_key(self) -> SigningKey:
         """The key that signs the certificates of vaults that are given no other: that of the role, if one was given."""
-        return self.key if self._release is None else private_key(self._release)
+        return self.key if self._release is None else role_key(self._release, Role.RELEASE)
 
     def check_release_key(self, public: str) -> None:
         """Refuse a key that may not sign certificates now, where keys have roles."""

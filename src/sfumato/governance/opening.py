@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sfumato.core.signature import SigningKey, read_public_key
-from sfumato.errors import LedgerError, NotDeclared
+from sfumato.errors import InvalidInput, LedgerError, NotDeclared
 from sfumato.governance.anchor import Anchor
 from sfumato.governance.entries import Entry, LedgerOpened, Migrated
 from sfumato.governance.key_documents import NONE, KeyCertificate, Role, SignedByRoot, opening_text, root_hash
@@ -31,6 +31,7 @@ __all__ = [
     "private_key",
     "public_key_of",
     "record_of",
+    "role_key",
     "unsigned_in",
 ]
 
@@ -53,6 +54,16 @@ def closed_on_error(store: Store) -> Iterator[None]:
 def private_key(key: Key) -> SigningKey:
     """The key, read from its file where it is one."""
     return key if isinstance(key, SigningKey) else SigningKey.load(key)
+
+
+def role_key(key: Key, role: Role) -> SigningKey:
+    """The key of a role, which may be kept on another machine: a new one in its place would be certified by nobody."""
+    if not isinstance(key, SigningKey) and not Path(key).exists():
+        raise InvalidInput(
+            f"there is no key {key}, which is to {role.value} here; nothing was read and nothing was spent. Do this "
+            "where that key is, or bring it; the root has to certify another one first: sfumato key certify"
+        )
+    return private_key(key)
 
 
 def public_key_of(key: str | Path | None) -> str | None:
@@ -101,7 +112,7 @@ def record_of(
             f"the keys of {store.name} come from a root, and which one you trust was not said; nothing was done. Give "
             "its public key: root=…, or root = … in the settings."
         )
-    bring = None if administer is None else lambda: private_key(administer)
+    bring = None if administer is None else lambda: role_key(administer, Role.ADMINISTER)
     return SignedRecord(store, place, key, opened.identifier, clock, trusted, opening, bring)
 
 
