@@ -306,3 +306,24 @@ def test_who_writes_beside_the_database_opens_no_key_to_others(home: Home, link:
     ):
         pass
     assert key.stat().st_mode == before
+
+
+def test_a_recovery_charges_the_whole_of_an_anchor_that_its_record_cannot_lead_to(home: Home) -> None:
+    """Two lines from one copy, both delivered; the shorter one is recovered beside the anchor of the longer one."""
+    ledger = furnished(home)
+    ledger.close()
+    database, anchor = Path(home.url).read_bytes(), home.anchor.read_bytes()
+    for question in ("first", "second", "third"):
+        _answered(ledger, question)
+    ledger.close()
+    newer = home.anchor.read_bytes()
+    Path(home.url).write_bytes(database)
+    home.anchor.write_bytes(anchor)
+    other = home.open()
+    for _ in range(4):  # more charged, in fewer entries, and later
+        other.account(ACCOUNT, unit=PATIENT).reserve(HALF, datasets=[VISITS])
+    other.close()
+    home.anchor.write_bytes(newer)
+    back = Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="the disk failed")
+    assert back.balance(ACCOUNT).epsilon_spent == 4 * HALF.epsilon + 3 * HALF.epsilon
+    assert back.verify() == ()
