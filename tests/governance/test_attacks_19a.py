@@ -17,7 +17,7 @@ from sfumato.governance.entries import Expired, KeyRevoked, Row
 from sfumato.governance.entry_tree import entered
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger import Ledger
-from sfumato.governance.ledger_state import decided_on, end_of, replay
+from sfumato.governance.ledger_state import decided_on, end_of, question_key, replay
 from sfumato.governance.periods import Cadence
 from sfumato.governance.store import Store
 from sfumato.governance.time_windows import TimeWindows
@@ -286,3 +286,44 @@ def test_days_at_the_end_of_the_calendar_are_refused_in_words(home: Home) -> Non
     ledger.set_windows(ACCOUNT, windows)
     with served(ledger) as owner, pytest.raises(InvalidInput, match=r"9999 have no end.*nothing was charged"):
         owner.account().reserve(HALF, datasets=[VISITS], reads=("2026-01-01", "9999-12-31"))
+
+
+@pytest.mark.parametrize("link", ["symbolic", "hard"])
+def test_who_writes_beside_the_database_opens_no_key_to_others(home: Home, link: str) -> None:
+    """A link in the place of the file that a question is held by; a database that a group shares."""
+    ledger = furnished(home)
+    database, key = Path(home.url), home.key
+    database.chmod(0o660)
+    before = key.stat().st_mode
+    place = database.with_name(f"{database.name}-asked-{question_key('question')}")
+    if link == "symbolic":
+        place.symlink_to(key)
+    else:
+        place.hardlink_to(key)
+    with (
+        pytest.raises(LedgerError, match="a file beside the ledger"),
+        ledger.account(ACCOUNT, unit=PATIENT).asking("question"),
+    ):
+        pass
+    assert key.stat().st_mode == before
+
+
+def test_a_recovery_charges_the_whole_of_an_anchor_that_its_record_cannot_lead_to(home: Home) -> None:
+    """Two lines from one copy, both delivered; the shorter one is recovered beside the anchor of the longer one."""
+    ledger = furnished(home)
+    ledger.close()
+    database, anchor = Path(home.url).read_bytes(), home.anchor.read_bytes()
+    for question in ("first", "second", "third"):
+        _answered(ledger, question)
+    ledger.close()
+    newer = home.anchor.read_bytes()
+    Path(home.url).write_bytes(database)
+    home.anchor.write_bytes(anchor)
+    other = home.open()
+    for _ in range(4):  # more charged, in fewer entries, and later
+        other.account(ACCOUNT, unit=PATIENT).reserve(HALF, datasets=[VISITS])
+    other.close()
+    home.anchor.write_bytes(newer)
+    back = Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="the disk failed")
+    assert back.balance(ACCOUNT).epsilon_spent == 4 * HALF.epsilon + 3 * HALF.epsilon
+    assert back.verify() == ()

@@ -1,5 +1,6 @@
 """One process at a time, beside a ledger in SQLite: locks on files, which the system takes back from who dies."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -42,8 +43,10 @@ def alone(place: Path, *, beside: Path) -> Iterator[None]:
 def _held(place: Path, mode: int) -> int:
     """The file, locked; one that its holder has thrown away meanwhile is not the one that others will find."""
     while True:
-        file = os.open(place, os.O_RDONLY | os.O_CREAT, mode)
+        file = os.open(place, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, mode)
         try:
+            if os.fstat(file).st_nlink > 1:  # another file, such as a key, which the mode would open to others
+                raise OSError(errno.EMLINK, os.strerror(errno.EMLINK))
             if os.fstat(file).st_uid == os.geteuid():
                 os.fchmod(file, mode)  # whatever the mask of this user is
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -414,7 +414,9 @@ class SignedRecord:
                 return 0, Budget.none()  # as far as the anchor knows: an old one, or a clock that ran ahead
             raise Refused("the record holds all that was anchored; there is nothing to recover. Nothing was changed.")
         epsilon, delta = last.head.epsilon, last.head.delta
-        if found is None:  # else the two went apart at an entry that nobody knows
+        sums = state.epsilon <= epsilon and state.delta <= delta  # which never fall, nor do times
+        if found is None and sums and datetime.fromisoformat(state.at) <= datetime.fromisoformat(last.head.at):
+            # Else the two went apart at an entry that nobody knows.
             epsilon, delta = epsilon - state.epsilon, delta - state.delta
         gap = Budget(epsilon=max(Fraction(0), epsilon), delta=min(Fraction(1), max(Fraction(0), delta)))
         return max(0, last.head.number - state.number), gap
