@@ -12,6 +12,7 @@ from sfumato.cli.exits import Exit
 from sfumato.cli.protected import unit_of
 from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
+from sfumato.core.signature import SigningKey
 from sfumato.core.units import describe, user, weight
 from sfumato.errors import InvalidInput
 from sfumato.governance import settings
@@ -348,7 +349,7 @@ def test_an_auditor_verifies_an_export_with_a_head_and_a_key_alone(run, here, tm
         assert outcome.exit_code == Exit.FOUND_WRONG, name
         assert "This export does not hold" in outcome.stdout
     (here / "record.jsonl").write_text("".join(lines), "utf-8")
-    other = run(*ask, "--head", "head.json", "--key", "0" * 64)
+    other = run(*ask, "--head", "head.json", "--key", SigningKey.new().public_text)
     assert "another key than the one that is trusted" in other.stdout
     for text in ("", "{}\n", "not json\n", '{"number":1}\n', lines[0].replace('"number":1', '"number":"1"')):
         (here / "record.jsonl").write_text(text, "utf-8")

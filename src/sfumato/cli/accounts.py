@@ -173,6 +173,8 @@ def windows(
 
     Example: $ sfumato account windows register --every monthly --entry monthly --epsilon 1 --lifetime-epsilon 24
 
+    Example: $ sfumato account open panel --unit user:person --epsilon 20 --reason "five waves of a panel"
+
     Example: $ sfumato account windows panel --every quarterly --most-windows 5 --epsilon 1
     """
     from sfumato.core.budget import Budget

@@ -147,8 +147,10 @@ def request(
 
     Example: $ sfumato budget request --as ada --key ada.key --action dataset --dataset visits --reasons reasons.toml
 
+    Example: $ sfumato budget request --as ada --key ada.key --action raise --account hospital --epsilon 1 --reasons reasons.toml
+
     Example: $ sfumato budget request --as ada --paper a.ballot --action dataset --dataset visits --reasons reasons.toml
-    """
+    """  # noqa: E501 - one line can be copied
     from datetime import timedelta
 
     from sfumato.core.budget import Budget
