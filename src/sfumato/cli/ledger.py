@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfumato.cli.exits import Exit
-from sfumato.cli.output import AsJson, one_line, say, say_json, say_line
+from sfumato.cli.output import AsJson, counted, one_line, say, say_json, say_line
 from sfumato.cli.proofs import read_head
 from sfumato.cli.protected import Delta, Epsilon, Reason, Relation, Who, unit_of
 from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.cli.standing import standing_json, standing_words, witnessed_in
-from sfumato.cli.verifying import How, verified
+from sfumato.cli.verifying import How, verified, verify_export
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
     from sfumato.core.signature import SigningKey
-    from sfumato.governance.anchor import SignedHead
-    from sfumato.governance.entries import Row
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.settings import Settings
 
@@ -216,7 +214,7 @@ def verify(
     if export is not None and (checkpoint is not None or chain_only or every_signature):
         raise InvalidInput("an export is always gone through as a whole; nothing was verified. Leave --export out.")
     if export is not None:
-        _verify_export(export, heads, key, as_json=as_json)
+        verify_export(export, heads, key, as_json=as_json)
         return
     newest = max(heads, key=lambda one: one.head.number, default=None)
     with closing(settings.reading(ledger, key=key, head=newest, checked=False)) as book:
@@ -232,9 +230,9 @@ def verify(
         say_json({"holds": not found, "heads": len(heads), "findings": findings} | since | told)
     elif end is None:
         say("\n".join(one_line(str(each)) for each in found))
-        say(f"This ledger does not hold: {_counted(len(found), 'finding')}. Charge nothing until that is clear.")
+        say(f"This ledger does not hold: {counted(len(found), 'finding')}. Charge nothing until that is clear.")
     else:
-        published = _counted(len(heads), "published head")
+        published = counted(len(heads), "published head")
         compared = f" and {published} agree" if heads else " agrees"
         held = f"The anchor{compared}."
         if apart:
@@ -242,9 +240,9 @@ def verify(
             held = f"{agreed if heads else ''}The anchor was not asked: you cannot read it" + (
                 "." if heads else ", so that an old copy would not be noticed. Give a published head: --head FILE"
             )
-        said = f"{_counted(end.number, 'entry', 'entries')}, the last of {end.at}"
+        said = f"{counted(end.number, 'entry', 'entries')}, the last of {end.at}"
         if done.since:
-            new = _counted(end.number - done.since, "entry", "entries")
+            new = counted(end.number - done.since, "entry", "entries")
             say(f"{said}: {new} came since the checkpoint at {done.since:,}, each in its place and unchanged.")
         else:
             say(f"{said}: each is in its place and unchanged.")
@@ -322,7 +320,7 @@ def export(
         if out is not None:
             number = write_new(out, (line_of(row) + "\n" for row in book.rows()))
             said = {"written": str(out), "entries": number}
-            say_json(said) if as_json else say(f"written: {out} ({_counted(number, 'entry', 'entries')})")
+            say_json(said) if as_json else say(f"written: {out} ({counted(number, 'entry', 'entries')})")
         elif as_json:
             say_json([document_of(row) for row in book.rows()])
         else:
@@ -424,7 +422,7 @@ def recover(
     if entry.whole:
         say("Nobody knows what was charged: nothing is left under any cap.")
     else:
-        say(f"{_counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
+        say(f"{counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
     say(f"How that is known: {entry.basis}.")
     say(f"The ledger goes on at entry {number}. Publish its new head: sfumato ledger head")
 
@@ -544,45 +542,6 @@ def _declared(words: str, about: dict[str, str], *, as_json: bool) -> None:
     say_json({"declared": about}) if as_json else say_line(f"{words}.")
 
 
-def _verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as_json: bool) -> None:
-    """Hold an export to itself, to the heads and to the key, and say what follows and what does not."""
-    from sfumato.core.signature import read_public_key
-    from sfumato.governance.exported import rows_of
-    from sfumato.governance.verify import check_record
-
-    trusted = None if key is None else read_public_key(key)
-    end = 0
-
-    def rows() -> "Iterator[Row]":
-        nonlocal end
-        for row in rows_of(file):
-            end = row.number
-            yield row
-
-    try:
-        with file.open(encoding="utf-8") as lines:
-            unsigned = '"nonce":' not in lines.readline()  # written before rows were signed
-        found = tuple(check_record(rows(), heads=tuple(heads), key=trusted, unsigned=unsigned))
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{file} is not an export of a ledger; nothing was verified.") from None
-    if end == 0:
-        raise InvalidInput(f"{file} holds no entry; nothing was verified.")
-    if as_json:
-        findings = [{"entry": each.entry, "problem": each.problem} for each in found]
-        say_json({"holds": not found, "heads": len(heads), "trusted": trusted is not None, "findings": findings})
-    elif found:
-        say("\n".join(one_line(str(each)) for each in found))
-        say(f"This export does not hold: {_counted(len(found), 'finding')}.")
-    else:
-        say(f"{_counted(end, 'entry', 'entries')}: each is in its place, unchanged, and follows from those before.")
-        if not heads or trusted is None:
-            say("Nothing outside the file was asked: give a published head and the key that you trust.")
-        else:
-            say(f"{_counted(len(heads), 'published head')} and the trusted key agree.")
-    if found:
-        raise typer.Exit(Exit.FOUND_WRONG)
-
-
 def _harmless(line: str) -> str:
     """A line of JSON in which what moves a cursor is escaped."""
     return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in line)
@@ -605,7 +564,3 @@ def write_new(out: Path, lines: "Iterator[str]") -> int:
             file.write(line)
             number += 1
     return number
-
-
-def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -19,6 +19,7 @@ __all__ = [
     "LegalBasis",
     "Reason",
     "Theme",
+    "counted",
     "harmless",
     "one_line",
     "say",
@@ -109,3 +110,12 @@ def target_of(out: Path | None, source: Path, ending: str) -> Path:
     if target.exists() and source.exists() and target.samefile(source):
         raise InvalidInput(f"{target} is the certificate itself; nothing was written. Name another file with -o.")
     return target
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "entry", "entries"), counted(2, "finding")
+    ('1 entry', '2 findings')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
+from sfumato.cli.exits import Exit
+from sfumato.cli.output import counted, one_line, say, say_json
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.governance.anchor import SignedHead
     from sfumato.governance.checkpoint import SignedCheckpoint
+    from sfumato.governance.entries import Row
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.verification import LedgerVerification, Watch
 
-__all__ = ["How", "read_checkpoint", "verified"]
+__all__ = ["How", "read_checkpoint", "verified", "verify_export"]
 
 MANY = 20_000  # entries that take some seconds
 
@@ -108,3 +113,42 @@ def _bar() -> "Iterator[Watch | None]":
             bar.update(task, completed=done, total=total, visible=total >= MANY)
 
         yield watch
+
+
+def verify_export(file: Path, heads: "list[SignedHead]", key: str | None, *, as_json: bool) -> None:
+    """Hold an export to itself, to the heads and to the key, and say what follows and what does not."""
+    from sfumato.core.signature import read_public_key
+    from sfumato.governance.exported import rows_of
+    from sfumato.governance.verify import check_record
+
+    trusted = None if key is None else read_public_key(key)
+    end = 0
+
+    def rows() -> "Iterator[Row]":
+        nonlocal end
+        for row in rows_of(file):
+            end = row.number
+            yield row
+
+    try:
+        with file.open(encoding="utf-8") as lines:
+            unsigned = '"nonce":' not in lines.readline()  # written before rows were signed
+        found = tuple(check_record(rows(), heads=tuple(heads), key=trusted, unsigned=unsigned))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is not an export of a ledger; nothing was verified.") from None
+    if end == 0:
+        raise InvalidInput(f"{file} holds no entry; nothing was verified.")
+    if as_json:
+        findings = [{"entry": each.entry, "problem": each.problem} for each in found]
+        say_json({"holds": not found, "heads": len(heads), "trusted": trusted is not None, "findings": findings})
+    elif found:
+        say("\n".join(one_line(str(each)) for each in found))
+        say(f"This export does not hold: {counted(len(found), 'finding')}.")
+    else:
+        say(f"{counted(end, 'entry', 'entries')}: each is in its place, unchanged, and follows from those before.")
+        if not heads or trusted is None:
+            say("Nothing outside the file was asked: give a published head and the key that you trust.")
+        else:
+            say(f"{counted(len(heads), 'published head')} and the trusted key agree.")
+    if found:
+        raise typer.Exit(Exit.FOUND_WRONG)

@@ -152,7 +152,7 @@ def _is_key(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _sound(public_text: str) -> bool:
-    """Whether a public key is spelled as it must be and is none of the eight points of small order (RFC 8032)."""
+    """Whether a public key is spelled as it must be and is not one of the eight points of small order (RFC 8032)."""
     try:
         y = int.from_bytes(bytes.fromhex(public_text), "little") & ~(1 << 255)
     except ValueError:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.core.budget import Budget
-from sfumato.core.certificate import Certificate
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact
 from sfumato.core.query import Dataset, check_name
@@ -20,12 +19,10 @@ from sfumato.governance.anchor import SignedHead
 from sfumato.governance.anchor_database import DatabaseAnchor, anchor_at
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Board
-from sfumato.governance.checkpoint import Checkpoint
 from sfumato.governance.decision_state import DecisionState
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import (
     AccountOpened,
-    Administered,
     BoardSeated,
     ClockConfirmed,
     DatasetDeclared,
@@ -34,8 +31,6 @@ from sfumato.governance.entries import (
     PopulationDeclared,
     Repriced,
     Row,
-    WitnessNamed,
-    unwrapped,
 )
 from sfumato.governance.governed import Found, Governed
 from sfumato.governance.key_documents import Role
@@ -62,7 +57,6 @@ from sfumato.governance.opening import (
     role_key,
     unsigned_in,
 )
-from sfumato.governance.receipts import Receipt, issued, place_of_certificate
 from sfumato.governance.recovery import Seen, agreed, loss_of
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
@@ -71,14 +65,13 @@ from sfumato.governance.state_map import EMPTY
 from sfumato.governance.store import Store
 from sfumato.governance.terms import check_cap, check_unit, filter_of, levels_of, people, written
 from sfumato.governance.transaction import Transaction
-from sfumato.governance.verification import LedgerVerification, Watch, verification
-from sfumato.governance.verify import LedgerFinding, checked_state
-from sfumato.governance.witnessed import WitnessedHead, witnessed_findings
+from sfumato.governance.verified import Verified
+from sfumato.governance.verify import checked_state
 
 __all__ = ["Ledger"]
 
 
-class Ledger(Governed, Keyed):
+class Ledger(Governed, Keyed, Verified):
     """All budgets of an institution.
 
     Guarantee: what counts against each account, dataset and population never exceeds its cap, however many threads and
@@ -526,64 +519,6 @@ class Ledger(Governed, Keyed):
         with self.record.reading() as transaction:
             return self.record.head(transaction)
 
-    def receipt(self, which: int | Certificate, *heads: SignedHead) -> Receipt:
-        """The receipt of a release, by the number of its entry or by its certificate; it leads to published ``heads``.
-
-        It shows to whoever has the certificate that this ledger stored it (:mod:`sfumato.governance.receipts`).
-        """
-        with self.record.reading() as transaction:
-            number = which if isinstance(which, int) else place_of_certificate(transaction, which.text)
-            head = self.record.head(transaction)
-            return issued(transaction, number, head, holds=lambda one: self.record.holds(one, transaction), heads=heads)
-
-    def verify(
-        self,
-        *heads: SignedHead,
-        since: Checkpoint | None = None,
-        every_signature: bool = False,
-        witnessed: Sequence[WitnessedHead] = (),
-    ) -> tuple[LedgerFinding, ...]:
-        """All that is wrong with the record, its stored state and its anchor, held to published ``heads`` too.
-
-        ``since`` a checkpoint that the caller knows for its own, only what came after it is replayed. Heads that were
-        ``witnessed`` are held to the witness that the record names, and the record to them.
-        """
-        found = self.verification(*heads, since=since, every_signature=every_signature).findings
-        return (*found, *self.held_to_witness(witnessed))
-
-    def held_to_witness(self, witnessed: Sequence[WitnessedHead]) -> tuple[LedgerFinding, ...]:
-        """What is wrong between the record and heads that a witness countersigned."""
-        found: list[LedgerFinding] = []
-        with self.record.store.reading() as transaction:  # whatever it holds
-            for head in witnessed:
-                keys = [entry.key for row in transaction.rows() if isinstance(entry := _named(row), WitnessNamed)]
-                signed = self.record.holds(head.signed, transaction)
-                problems = witnessed_findings(transaction.rows(), head, keys, signed=signed)
-                found += [LedgerFinding(entry=place, problem=problem) for place, problem in problems]
-        return tuple(found)
-
-    def verification(
-        self,
-        *heads: SignedHead,
-        since: Checkpoint | None = None,
-        chain_only: bool = False,
-        every_signature: bool = False,
-        watch: Watch | None = None,
-    ) -> LedgerVerification:
-        """The same with how far the record goes and what to remember for the next time.
-
-        ``chain_only`` looks at digests and signatures, and replays nothing. One signature speaks for all rows above it;
-        with ``every_signature`` each is checked none the less.
-        """
-        return verification(
-            self.record,
-            heads=heads,
-            since=since,
-            chain_only=chain_only,
-            every_signature=every_signature,
-            watch=watch,
-        )
-
     def export(self) -> list[str]:
         """The bodies of the record, in order."""
         with self.record.reading() as transaction:
@@ -636,7 +571,3 @@ class Ledger(Governed, Keyed):
     def _look(self, make: Callable[[Transaction, str], Found]) -> Found:
         with self.record.reading() as transaction:
             return make(transaction, self.record.time(transaction))
-
-
-def _named(row: Row) -> Entry | None:
-    return unwrapped(row.entry) if row.kind in (WitnessNamed.KIND, Administered.KIND) else None

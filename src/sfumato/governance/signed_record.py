@@ -188,7 +188,7 @@ class SignedRecord:
         ring = transaction.keys(self.opening) if known is None else known
         if self.trusted not in ring.roots:
             raise LedgerError(
-                f"the root {self.trusted[:16]}… that you trust is none of this ledger's roots; nothing was read and "
+                f"the root {self.trusted[:16]}… that you trust is not a root of this ledger; nothing was read and "
                 "nothing was spent. Ask the institution for the public key of its root."
             )
         return ring

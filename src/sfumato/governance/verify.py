@@ -161,7 +161,7 @@ def check_record(
             entry=place, problem=f"is missing: a signed head states it, and the record ends at {number}"
         )
     if ring is not None and trusted is not None and trusted not in ring.roots:
-        yield LedgerFinding(entry=1, problem="the key that is trusted is none of this ledger's roots: give its root")
+        yield LedgerFinding(entry=1, problem="the key that is trusted is not a root of this ledger: give its root")
     for head in heads:
         if not _holds(head, trusted, ring):
             yield LedgerFinding(entry=head.head.number, problem="the signature of a head of this entry does not hold")
