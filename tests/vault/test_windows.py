@@ -15,6 +15,7 @@ import sfumato as sf
 from sfumato import errors
 from sfumato.core.certificate import Certificate
 from sfumato.core.query import Dataset
+from sfumato.core.release import Release, presenter_of
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Unit
 from sfumato.governance.board import Action, Board, Reasons
@@ -315,3 +316,19 @@ def test_the_ledger_states_what_the_policy_works_out_from_all_charges(home: Home
     assert shown.life.balance.spent == shown.standing.lifetime
     assert shown.life.open_epsilon == shown.standing.lifetime.epsilon  # none of them was answered yet
     assert ledger.verify() == ()
+
+
+def test_an_answer_that_states_other_days_than_were_charged_is_not_stored(home: Home) -> None:
+    ledger = furnished(home, PATIENT, most_windows=2)
+    asked = rows(vault(ledger, PATIENT, JANUARY)).sql("SELECT COUNT(*) FROM visits")
+    release = asked.release(epsilon=Fraction(1, 2), even_if_useless=True)
+    account = ledger.account("clinic", unit=PATIENT, reads=FEBRUARY)
+    charge = account.reserve(release.statement.spend, datasets=[release.statement.dataset])
+
+    def stating(days: tuple[str, str]) -> Release:
+        statement = replace(release.statement, account=charge.account, reads=days)
+        return replace(release, presenter=presenter_of(release), statement=statement)
+
+    with pytest.raises(errors.Refused, match="does not state the charge"):
+        account.commit(charge, "how many?", stating(JANUARY))
+    account.commit(charge, "how many?", stating(FEBRUARY))
