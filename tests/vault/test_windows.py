@@ -321,7 +321,7 @@ def test_the_ledger_states_what_the_policy_works_out_from_all_charges(home: Home
 def test_an_answer_that_states_other_days_than_were_charged_is_not_stored(home: Home) -> None:
     ledger = furnished(home, PATIENT, most_windows=2)
     asked = rows(vault(ledger, PATIENT, JANUARY)).sql("SELECT COUNT(*) FROM visits")
-    release = asked.release(epsilon=Fraction(1, 2), even_if_useless=True)
+    release: Release = asked.release(epsilon=Fraction(1, 2), even_if_useless=True)
     account = ledger.account("clinic", unit=PATIENT, reads=FEBRUARY)
     charge = account.reserve(release.statement.spend, datasets=[release.statement.dataset])
 
