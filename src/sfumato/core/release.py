@@ -15,6 +15,7 @@ from sfumato.core.description import Word
 from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
+from sfumato.core.picture import Picture
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.statement import Statement
 from sfumato.core.suggestion import did_you_mean, no_attribute
@@ -58,6 +59,10 @@ class Presenter(Protocol):
         **asked: Any,  # names, each of a text or None
     ) -> Chart:
         """Draw the release by area."""
+        ...
+
+    def draw(self, picture: Picture, language: str, theme: str) -> Chart:
+        """Draw what was worked out of releases."""
         ...
 
     def report(self, release: "Release", path: Path, languages: Sequence[str], reason: str, legal_basis: str) -> Path:

@@ -8,11 +8,13 @@ from sfumato.core.columns import ResultColumn
 from sfumato.core.description import Word
 from sfumato.core.exact import Exact
 from sfumato.core.foreign import Chart
+from sfumato.core.picture import Picture
 from sfumato.core.release import Release
 from sfumato.inference import Figure, figure
 from sfumato.inference.derived import Derived
 from sfumato.reports import page, plots, workbook
 from sfumato.reports.explain import explain, explain_figure
+from sfumato.reports.plots.worked_out import drawn
 from sfumato.reports.printed import printed
 from sfumato.reports.publication import Grounds
 from sfumato.reports.words.rendering import render
@@ -36,6 +38,10 @@ class Reports:
     def map(self, release: Release, areas: str | Path | Mapping[str, object], **asked: Any) -> Chart:
         """Draw the release by area."""
         return plots.choropleth(release, areas, **asked)
+
+    def draw(self, picture: Picture, language: str, theme: str) -> Chart:
+        """Draw what was worked out of releases."""
+        return drawn(picture, language, theme)
 
     def report(self, release: Release, path: Path, languages: Sequence[str], reason: str, legal_basis: str) -> Path:
         """Write the release as one page, which needs nothing else."""

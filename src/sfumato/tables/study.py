@@ -1,0 +1,74 @@
+"""A study: a question about a table, and the method that makes a result of its release."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from sfumato.core.exact import Exact
+from sfumato.core.question import Preview, Question
+from sfumato.core.release import Release
+from sfumato.studies.result import StudyResult
+
+__all__ = ["Study", "StudyPreview"]
+
+Result = TypeVar("Result", bound=StudyResult)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StudyPreview:
+    """What to expect of a study before anything is spent: the noise in its numbers, and what the method needs."""
+
+    numbers: Preview
+    notes: tuple[str, ...]
+    """Where the method has no verdict, and how many rows it needs to have one."""
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.numbers), *self.notes])
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Study(Generic[Result]):
+    """A question, and what its release becomes: nothing is read and nothing is spent until it is released.
+
+    Guarantee: the release is charged and certified as any other; the result is computed from it alone and costs
+    nothing more.
+    """
+
+    question: Question
+    made: Callable[[Release], Result]
+    foreseen: Callable[[Preview, int | None], tuple[str, ...]] = lambda preview, rows: ()
+    """What the method needs at this spend, with the rows that are expected in each group where they are told."""
+
+    def preview(
+        self, *, epsilon: Exact, delta: Exact = 0, confidence: Exact = Fraction(19, 20), rows: int | None = None
+    ) -> StudyPreview:
+        """Say what to expect, from public facts alone; ``rows`` is how many are expected in each group."""
+        numbers = self.question.preview(epsilon=epsilon, delta=delta, confidence=confidence, rows=rows)
+        return StudyPreview(numbers=numbers, notes=self.foreseen(numbers, rows))
+
+    def release(
+        self,
+        *,
+        epsilon: Exact,
+        delta: Exact = 0,
+        fresh: bool = False,
+        idempotency: str | None = None,
+        reads: tuple[str, str] | None = None,
+        even_if_useless: bool = False,
+    ) -> Result:
+        """Charge, release the numbers, and make the result of them; parameters as for a question."""
+        release = self.question.release(
+            epsilon=epsilon,
+            delta=delta,
+            fresh=fresh,
+            idempotency=idempotency,
+            reads=reads,
+            even_if_useless=even_if_useless,
+        )
+        return self.made(release)
+
+    def __repr__(self) -> str:
+        return f"Study of {self.question!r}"
