@@ -201,8 +201,11 @@ class PowerResult(DesignResult):
     @property
     def notes(self) -> tuple[Word, ...]:
         """What the figures rest on."""
-        needs = [note for n in self.n for noise in self.noises for note in self.design.needs(n, noise)]
-        return (phrase("design.assumed"), *dict.fromkeys(needs), phrase("design.not_judged"))
+        needs: list[Word] = []
+        for n in self.n:
+            for noise in self.noises:
+                needs += [note for note in self.design.needs(n, noise) if note not in needs]
+        return (phrase("design.assumed"), *needs, phrase("design.not_judged"))
 
     def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture | None:
         """Power against rows in each arm, for each ε and without noise."""

@@ -36,23 +36,18 @@ class Survival:
         risk: Array = np.asarray((1 - chances) ** np.arange(self.bins), dtype=np.float64)
         return np.asarray(risk * chances), risk
 
-    def hazards(self, *, null: bool) -> tuple[float, float]:
-        """The chance of an event in one bin, in each arm; without a difference the arms share their mean events."""
+    def hazards(self) -> tuple[float, float]:
+        """The chance of an event in one bin, in each arm."""
         first = 1 - (1 - self.events) ** (1 / self.bins)
-        second = 1 - (1 - first) ** self.hazard_ratio
-        if not null:
-            return first, second
-        shares = [1 - (1 - each) ** self.bins for each in (first, second)]
-        both = 1 - (1 - sum(shares) / 2) ** (1 / self.bins)
-        return both, both
+        return first, 1 - (1 - first) ** self.hazard_ratio
 
     def error(self, n: int, noise: NoiseShape, *, null: bool) -> ErrorSum:
-        """The error of U over its expectation."""
+        """The error of U over its expectation; under the null it is the one that the test estimates from the cells."""
         expected = self._expected(n)
-        events, risk = self.cells(self.hazards(null=null))
+        events, risk = self.cells(self.hazards())
         died, at_risk = n * events.sum(axis=0), n * risk.sum(axis=0)
         share = risk[0] / risk.sum(axis=0)
-        sampling = float(np.sum(died * share * (1 - share)))
+        sampling = float(np.sum(died * share * (1 - share) * (1 - died / at_risk)))  # ties within a bin
         if not null:
             # With a difference, U varies by its own binomials; the null variance would be a little off.
             each = n * risk * self._spread(events, risk)
@@ -67,7 +62,7 @@ class Survival:
 
     def _expected(self, n: int) -> float:
         """E U = Σ(d₁ − rD) with a difference."""
-        events, risk = self.cells(self.hazards(null=False))
+        events, risk = self.cells(self.hazards())
         share = risk[0] / risk.sum(axis=0)
         return float(n * np.sum(events[0] - share * events.sum(axis=0)))
 
