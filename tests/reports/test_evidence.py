@@ -300,6 +300,7 @@ def test_sections_bound_each_release_and_everything_on_the_same_people(ledger: L
         "Five Safes",
         "CARE",
         "FAIR",
+        "Provenance and batch effects",
     ]
     rows = {row[0]: row for row in sections["Singling out"]["rows"]}
     assert rows[f"charge {late}"][1:4] == ["1/4", "0", "0.5622"]

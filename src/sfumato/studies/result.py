@@ -12,7 +12,8 @@ from sfumato.core.exact import Exact
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
 from sfumato.core.picture import Picture
-from sfumato.core.release import Release, presenter_of
+from sfumato.core.presenting import default_presenter
+from sfumato.core.release import Presenter, Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.suggestion import did_you_mean
 from sfumato.errors import InvalidInput
@@ -47,8 +48,13 @@ class StudyResult(ABC):
 
         @property
         def sources(self) -> tuple[Release, ...]:
-            """The releases that it was computed from."""
+            """The releases that it was computed from; none for what is planned before any."""
             ...
+
+    @property
+    def presenter(self) -> Presenter:
+        """Whoever turns it into words and pictures: that of its first release, or the one for results without any."""
+        return presenter_of(self.sources[0]) if self.sources else default_presenter()
 
     @property
     @abstractmethod
@@ -109,8 +115,8 @@ class StudyResult(ABC):
         picture = self.picture(confidence)
         if picture is None:
             raise InvalidInput("there is nothing to draw of this result; its tables say all.")
-        return presenter_of(self.sources[0]).draw(picture, language, theme)
+        return self.presenter.draw(picture, language, theme)
 
     def word(self, word: Word, language: str = "en") -> str:
         """A word of the result in a language."""
-        return presenter_of(self.sources[0]).words(word, language)
+        return self.presenter.words(word, language)

@@ -16,6 +16,7 @@ from typing import ClassVar
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
+from sfumato.studies.batches import BatchComparison
 from sfumato.tables.clamped import Bounds, Clamped
 from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
@@ -66,6 +67,11 @@ class Measure(ABC):
         Counts and sums have exact margins. A quotient needs the rows that a group is expected to have; its margin is
         what the noise alone makes of that many, at the worst place of the range.
         """
+
+    def batch_comparison(self, reader: Reader) -> BatchComparison | None:
+        """The comparison of batches that it was asked for; None for a measure that is no such comparison."""
+        del reader
+        return None
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ from sfumato.errors import SfumatoError
 from sfumato.governance.keyring import KeyRing
 from sfumato.governance.provenance import Approval, Later, Place, Provenance, ProvenanceLine, Reading
 from sfumato.reports.evidence.answers import Answer, certified_then
+from sfumato.reports.evidence.batches import batches_of
 from sfumato.reports.explain import explain
 from sfumato.reports.particulars import asked, margins
 
@@ -85,6 +86,7 @@ def described(charge: Provenance, answer: Answer | None, *, key: str, ring: KeyR
         "stated": {name: said.get(name) for name in STATED} if said else None,
         "certificate": None if answer is None else _certificate(charge, answer, key, ring),
         "words": None if answer is None else _words(answer),
+        "batches": None if answer is None else batches_of(answer.release),
     }
 
 

@@ -127,6 +127,18 @@ def _release(release: Evidence, key: str) -> Iterator[str]:
             for paragraph in release["words"][language]:
                 yield from (f"> {quoted(paragraph)}", ">")
             yield ""
+    if release.get("batches") is not None:  # a pack of an earlier version has none
+        yield from _batches(release["batches"])
+
+
+def _batches(compared: Evidence) -> Iterator[str]:
+    """A comparison of batches: its words in each language, and its table."""
+    for language in ("en", "zh"):
+        yield from (f"Comparison of batches ({language}):", "")
+        for line in compared["words"][language]:
+            yield from (f"> {quoted(line)}", ">")
+        yield ""
+    yield from _table(compared["columns"], compared["rows"])
 
 
 def _answer(release: Evidence) -> Iterator[str]:

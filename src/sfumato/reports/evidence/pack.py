@@ -14,6 +14,7 @@ from sfumato.governance.provenance import ChargeFate, Provenance, Trail
 from sfumato.governance.verify import LedgerFinding
 from sfumato.reports.evidence import metadata, principles, risks, shape
 from sfumato.reports.evidence.answers import Answer, answer_of
+from sfumato.reports.evidence.batches import batch_effects
 from sfumato.reports.evidence.declared import Declared
 from sfumato.reports.evidence.lineage import certificate_file, described
 from sfumato.reports.evidence.registry import registry
@@ -107,6 +108,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
     grounds = declared.grounds
     for _, release in sound:
         standing(release, grounds)  # on record for publication every release has its text for every reader
+    releases = [described(charge, answers[charge.number], key=key, ring=ring) for charge in charges]
     sections = [
         risks.singling_out(charges, touched),
         risks.linkage(charges, touched),
@@ -115,6 +117,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         principles.five_safes(charges, problems=len(findings) + len(trail.unread)),
         principles.care(charges),
         principles.fair(declared, published=len(sound)),
+        batch_effects([(charge, said["batches"]) for charge, said in zip(charges, releases, strict=True)]),
     ]
     evidence: dict[str, Json] = {
         "kind": "sfumato.evidence",
@@ -133,7 +136,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         },
         "record": _record(findings, trail),
         "charges": _counted(charges, trail.within(account=scope.account), answers),
-        "releases": [described(charge, answers[charge.number], key=key, ring=ring) for charge in charges],
+        "releases": list(releases),
         "sections": [section.document for section in sections],
         "questions": [
             *(

@@ -22,6 +22,7 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.derived import Derived, level_of
 from sfumato.inference.linear_combination import LinearCombination
 from sfumato.mechanisms.advisor import least_noise
+from sfumato.studies.batches import BatchComparison
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.error_preview import ErrorPreview
@@ -126,9 +127,17 @@ class Aggregate:
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The measures as figures with intervals, by name."""
-        said = release.statement
-        reader = self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
+        reader = self._read(release)
         return {measure.name: measure.estimate(reader) for measure in self.measures}
+
+    def batch_comparison(self, release: Release) -> BatchComparison | None:
+        """What an answer says about batches, where that was asked: an evidence pack shows it."""
+        reader = self._read(release)
+        return next((made for each in self.measures if (made := each.batch_comparison(reader)) is not None), None)
+
+    def _read(self, release: Release) -> Reader:
+        said = release.statement
+        return self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
 
     check_answer = check_numbers
 
