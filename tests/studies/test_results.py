@@ -102,7 +102,21 @@ def test_every_known_column_has_words_and_every_word_a_column() -> None:
         found = tomllib.loads((MESSAGES / f"studies.{language}.toml").read_text("utf-8"))
         assert found["study_column"].keys() == COLUMNS
     english = tomllib.loads((MESSAGES / "studies.en.toml").read_text("utf-8"))["study_column"]
-    assert all(column_key(words) == key or key == "rmst" for key, words in english.items())
+    assert all(column_key(words) == key for key, words in english.items())
+
+
+def test_names_of_frames_become_words() -> None:
+    class Named(FakeResult):
+        __slots__ = ()
+
+        def tables(self, confidence: object = None) -> tuple[ResultTable, ...]:
+            names = ("std_err", "p", "ratio_low", "what_else")
+            return (ResultTable(name="named", columns={name: [0.5] for name in names}),)
+
+    result = Named(sources=fake().sources)
+    heads = [column.name for column in result._page("en", 0.95).tables[0].columns]
+    assert heads == ["standard error", "p-value", "ratio low", "what else"]
+    assert [column.name for column in result._page("zh", 0.95).tables[0].columns][:3] == ["标准误", "p 值", "比下限"]
 
 
 def test_many_rows_are_cut_and_said_to_be() -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "ResultTable", "StudyResult"]
 
+STEM = ("stem", "end")
+
 
 class StudyResult(ABC):
     """What a method of statistics makes of releases.
@@ -177,9 +179,17 @@ class StudyResult(ABC):
         )
 
     def _column(self, name: str, language: str) -> str:
-        """The name of a column; in English it stays as frames have it."""
-        known = column_key(name) in COLUMNS and language != "en"
-        return self.word(Phrase(f"study_column.{column_key(name)}"), language) if known else name
+        """The name of a column as people read it: frames call it ``standard_error``, a page standard error."""
+        key = column_key(name)
+        if key in COLUMNS:
+            return self.word(Phrase(f"study_column.{key}"), language)
+        stem, _, end = key.rpartition("_")
+        if stem in COLUMNS and end in COLUMNS:
+            words: dict[str, Word] = {
+                each: Phrase(f"study_column.{part}") for each, part in zip(STEM, (stem, end), strict=True)
+            }
+            return self.word(Phrase("study.end_of", words), language)
+        return name.replace("_", " ")
 
     def _protection(self, language: str) -> list[str]:
         """What was spent and who is protected, once for each release."""

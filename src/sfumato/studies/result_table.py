@@ -17,9 +17,11 @@ MOST_PLACES, PLACES = 8, 4
 SMALL_P = 0.001
 MOST_FOUND = 20
 
+SAME = {"p": "p_value", "std_error": "standard_error", "std_err": "standard_error", "se": "standard_error"}
+"""Short names of columns, and what they are short for."""
 ENDS = frozenset({"low", "high", "lower", "upper"})
-ERRORS = frozenset({"standard_error", "std_error", "std_err", "se"})
-CHANCES = frozenset({"p", "p_value", "p_adjusted", "adjusted_p"})
+ERRORS = frozenset({"standard_error"})
+CHANCES = frozenset({"p_value", "p_adjusted", "adjusted_p", "adjusted_p_value"})
 STATISTICS = frozenset(
     {
         "z",
@@ -59,14 +61,17 @@ COLUMNS = frozenset(
         "p_value",
         "power",
         "quantity",
+        "rate_ratio",
         "ratio",
         "rmst",
         "rows",
+        "share",
         "standard_error",
         "statistic",
         "survival",
         "term",
         "time",
+        "z",
     }
 )
 """Names of columns that have words in other languages, in the group ``study_column`` of the catalogue."""
@@ -95,7 +100,8 @@ def column_key(name: str) -> str:
     >>> column_key("p-value"), column_key("Standard error")
     ('p_value', 'standard_error')
     """
-    return name.strip().lower().replace("-", "_").replace(" ", "_").replace(".", "")
+    key = name.strip().lower().replace("-", "_").replace(" ", "_").replace(".", "")
+    return SAME.get(key, key)
 
 
 def text_columns(table: ResultTable, *, yes: str = "yes", no: str = "no") -> list[TextColumn]:
