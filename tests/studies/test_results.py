@@ -22,7 +22,7 @@ from sfumato.reports.plots.theme import palette
 from sfumato.reports.plots.worked_out import drawn
 from sfumato.studies import exporting
 from sfumato.studies.result import StudyResult
-from sfumato.studies.result_table import COLUMNS, ResultTable, column_key, text_columns
+from sfumato.studies.result_table import COLUMNS, ResultTable, column_key, finding, text_columns
 from tests.studies.fake import EVIL, SIZE, FakeResult, fake
 
 MESSAGES = Path(sfumato.studies.__file__).parent / "messages"
@@ -134,8 +134,7 @@ def test_many_rows_are_cut_and_said_to_be() -> None:
 
 def test_an_explanation_says_what_was_found_who_is_protected_and_what_it_cost(result: FakeResult) -> None:
     said = result.explain()
-    assert "=1+1: 0.123 (95% confidence interval 0.104 to 0.143)." in said
-    assert "=1+1: p-value <0.001." in said
+    assert "=1+1: 0.123 (95% confidence interval 0.104 to 0.143), p-value <0.001." in said
     assert "no estimate" in said
     assert "protected: one person" in said
     assert "ε = 1" in said
@@ -143,6 +142,23 @@ def test_an_explanation_says_what_was_found_who_is_protected_and_what_it_cost(re
     chinese = result.explain("zh", confidence=0.9)
     assert "90% 置信区间" in chinese
     assert "保护对象：一个人" in chinese
+
+
+def test_findings_of_tables_of_other_shapes() -> None:
+    def said(**columns: list[str | float]) -> list[str]:
+        found = finding(ResultTable(name="t", columns=columns), "95")
+        return [fake().word(each) for each in found]
+
+    assert said(p_value=[0.5]) == ["p-value 0.500."]
+    assert said(test=["log-rank"], p_value=[0.0]) == ["log-rank: p-value <0.001."]
+    assert said(time=[1.0], survival=[0.5], low=[0.25], high=[1.0]) == [
+        "time 1: 0.50 (95% confidence interval 0.25 to 1.00)."
+    ]
+    assert said(mean=[0.5], low=[0.25], high=[1.0]) == ["0.50 (95% confidence interval 0.25 to 1.00)."]
+    assert said(n=[3.0]) == []
+    assert said(arm=["a"], p=[math.nan], mean=[2.0], mean_low=[1.0], mean_high=[3.0]) == [
+        "a: 2.0 (95% confidence interval 1.0 to 3.0)."
+    ]
 
 
 def test_what_was_asked_wrongly_is_refused(result: FakeResult, tmp_path: Path) -> None:

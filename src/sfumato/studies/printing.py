@@ -10,7 +10,7 @@ __all__ = ["WIDE", "ResultPage", "TextTable", "fact_line", "printed_page"]
 
 WIDE = 100
 GAP, INDENT, MARK = "  ", "  ", "- "
-LONGEST, MOST_ROWS = 36, 60
+LONGEST, NAMED, MOST_ROWS = 36, 24, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,11 @@ def _facts(facts: Sequence[tuple[str, str]], colon: str) -> Iterator[str]:
     """Names and values in two columns; what is too long for one has a line of its own."""
     half = (WIDE - 4) // 2
     shown = [(harmless_text(name), harmless_text(value)) for name, value in facts]
-    named = max((text_width(name + colon) for name, _ in shown), default=0) + 1
+    named = min(NAMED, max((text_width(name + colon) for name, _ in shown), default=0) + 1)
     waiting = ""
     for name, value in shown:
-        text = padded(name + colon, named) + value
+        start = padded(name + colon, named - 1) + " "
+        text = start + value
         if text_width(text) > half:
             if waiting:
                 yield waiting

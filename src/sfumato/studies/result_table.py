@@ -1,7 +1,7 @@
 """One table of a result, and its numbers as people read them: rounded by their error, never more exact than that."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -141,25 +141,34 @@ def finding(table: ResultTable, percent: str) -> tuple[Word, ...]:
     """The first rows of a table in words: estimates with their intervals, and p-values."""
     columns = text_columns(table)
     belongs = _families(table)
-    named = [each for each in columns if not each.number]
-    rows = range(min(len(columns[0].texts) if columns else 0, MOST_FOUND))
     found: list[Word] = []
-    for row in rows:
-        name = " · ".join(each.texts[row] for each in named)
-        for each in columns:
-            ends = [one.texts[row] for one in columns if belongs[one.name] == each.name and _is_end(one.name)]
-            if each.number and belongs[each.name] == each.name and len(ends) == 2 and each.texts[row] == MISSING:
-                found.append(_said("nothing", "", name, {}))
-            elif each.number and belongs[each.name] == each.name and len(ends) == 2:
-                words: dict[str, Word] = {"value": each.texts[row], "percent": percent, "low": ends[0], "high": ends[1]}
-                found.append(_said("found", "_interval", name, words))
-            elif column_key(each.name) in CHANCES and each.texts[row] != MISSING:
-                found.append(_said("chance", "", name, {"value": each.texts[row]}))
+    for row in range(min(len(columns[0].texts) if columns else 0, MOST_FOUND)):
+        name = _named(columns, row)
+        chances = [each.texts[row] for each in columns if column_key(each.name) in CHANCES]
+        chance = chances[0] if len(chances) == 1 and chances[0] != MISSING else ""
+        said = [one for each in columns for one in _found_in(columns, belongs, each, row, percent)]
+        for place, (key, words) in enumerate(said or ([("chance", {})] if chance else [])):
+            with_chance = "_chance" if key == "found" and chance and not place else ""
+            facts: dict[str, Word] = {"name": name, "chance": chance, **words}
+            found.append(Phrase(f"study.{key}{with_chance}{'' if name else '_alone'}", facts))
     return tuple(found)
 
 
-def _said(key: str, kind: str, name: str, words: dict[str, Word]) -> Word:
-    return Phrase(f"study.{key}{kind}", {"name": name, **words}) if name else Phrase(f"study.{key}_alone{kind}", words)
+def _named(columns: Sequence[TextColumn], row: int) -> str:
+    """What a row is about: its texts, and the time where it has one."""
+    texts = [each.texts[row] for each in columns if not each.number]
+    times = [f"{each.name} {each.texts[row]}" for each in columns if each.number and column_key(each.name) == "time"]
+    return " · ".join([*texts, *times])
+
+
+def _found_in(
+    columns: Sequence[TextColumn], belongs: Mapping[str, str], each: TextColumn, row: int, percent: str
+) -> Iterator[tuple[str, dict[str, Word]]]:
+    """What is said of one number that has an interval."""
+    ends = [one.texts[row] for one in columns if belongs[one.name] == each.name and _is_end(one.name)]
+    if each.number and len(ends) == 2 and not _is_end(each.name):
+        words: dict[str, Word] = {"value": each.texts[row], "percent": percent, "low": ends[0], "high": ends[1]}
+        yield ("nothing", {}) if each.texts[row] == MISSING else ("found", words)
 
 
 def _is_number(cell: Cell) -> TypeGuard[float]:
