@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato import errors
 from sfumato.core.data_kind import announce
+from sfumato.core.presenting import announce_presenter
 from sfumato.core.suggestion import did_you_mean
 from sfumato.version import __version__
 
@@ -129,6 +130,7 @@ __all__ = [
 
 
 announce("sfumato.kinds")
+announce_presenter("sfumato.reports.presenter:Reports")
 
 
 def __getattr__(name: str) -> Any:

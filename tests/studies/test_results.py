@@ -22,7 +22,7 @@ from sfumato.reports.plots.theme import palette
 from sfumato.reports.plots.worked_out import drawn
 from sfumato.studies import exporting
 from sfumato.studies.result import StudyResult
-from sfumato.studies.result_table import COLUMNS, ResultTable, column_key, finding, text_columns
+from sfumato.studies.result_table import COLUMNS, TABLES, ResultTable, column_key, finding, text_columns
 from tests.studies.fake import EVIL, SIZE, FakeResult, fake
 
 MESSAGES = Path(sfumato.studies.__file__).parent / "messages"
@@ -65,6 +65,7 @@ def test_small_chances_missing_numbers_and_open_ends() -> None:
     assert found["p_value"] == ("0.012", "<0.001", "–")
     assert found["estimate"] == ("1", "–", "–")
     assert found["low"] == ("-∞", "–", "–")
+    assert shown(n=[17205.8, 2.0]) == {"n": ("17,206", "2")}, "nobody reads parts of a person"
     assert shown(n=[1234567], same=[True], name=[""]) == {"n": ("1,234,567",), "same": ("yes",), "name": ("–",)}
     assert shown(estimate=[-0.0004], standard_error=[0.1])["estimate"] == ("0.00",), "no minus before nothing"
     assert shown(estimate=[3e-15])["estimate"] == ("3.0e-15",)
@@ -101,6 +102,7 @@ def test_every_known_column_has_words_and_every_word_a_column() -> None:
     for language in ("en", "zh-Hans"):
         found = tomllib.loads((MESSAGES / f"studies.{language}.toml").read_text("utf-8"))
         assert found["study_column"].keys() == COLUMNS
+        assert found["study_table"].keys() == TABLES
     english = tomllib.loads((MESSAGES / "studies.en.toml").read_text("utf-8"))["study_column"]
     assert all(column_key(words) == key for key, words in english.items())
 
@@ -117,6 +119,13 @@ def test_names_of_frames_become_words() -> None:
     heads = [column.name for column in result._page("en", 0.95).tables[0].columns]
     assert heads == ["standard error", "p-value", "ratio low", "what else"]
     assert [column.name for column in result._page("zh", 0.95).tables[0].columns][:3] == ["标准误", "p 值", "比下限"]
+
+
+def test_a_result_without_a_release_says_that_nothing_was_spent() -> None:
+    result = FakeResult(sources=())
+    assert "no privacy budget was spent" in result.explain()
+    assert "没有消耗隐私预算" in result.explain("zh")
+    assert "spent" not in result.summary()
 
 
 def test_many_rows_are_cut_and_said_to_be() -> None:
@@ -256,7 +265,7 @@ def test_a_document_for_word_has_tables_captions_and_notes(result: FakeResult, t
     assert first.rows[1].cells[0].text == "=1+1"
     assert second.rows[1].cells[1].text == "是"
     said = "\n".join(paragraph.text for paragraph in document.paragraphs)
-    assert "1. coefficients" in said
+    assert "1. 系数" in said
     assert "针对总体的 95% 置信区间" in said
     assert "保护对象" in said
     for name in zipfile.ZipFile(tmp_path / "a.docx").namelist():

@@ -11,14 +11,24 @@ from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
 from sfumato.core.picture import Picture
-from sfumato.core.release import Release, presenter_of
+from sfumato.core.presenting import default_presenter
+from sfumato.core.release import Presenter, Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.suggestion import did_you_mean
 from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
 from sfumato.studies.exporting import html_page, latex_page, word_page, workbook_page, written_text
 from sfumato.studies.printing import ResultPage, TextTable, printed_page
-from sfumato.studies.result_table import COLUMNS, Cell, ResultTable, TextColumn, column_key, finding, text_columns
+from sfumato.studies.result_table import (
+    COLUMNS,
+    TABLES,
+    Cell,
+    ResultTable,
+    TextColumn,
+    column_key,
+    finding,
+    text_columns,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,8 +51,13 @@ class StudyResult(ABC):
 
         @property
         def sources(self) -> tuple[Release, ...]:
-            """The releases that it was computed from."""
+            """The releases that it was computed from; none for what is planned before any."""
             ...
+
+    @property
+    def presenter(self) -> Presenter:
+        """Whoever turns it into words and pictures: that of its first release, or the one for results without any."""
+        return presenter_of(self.sources[0]) if self.sources else default_presenter()
 
     @property
     @abstractmethod
@@ -103,7 +118,7 @@ class StudyResult(ABC):
         picture = self.picture(confidence)
         if picture is None:
             raise InvalidInput("there is nothing to draw of this result; its tables say all.")
-        return presenter_of(self.sources[0]).draw(picture, language, theme)
+        return self.presenter.draw(picture, language, theme)
 
     def summary(self, language: str = "en", confidence: Exact = Fraction(19, 20)) -> str:
         """Everything on one page of text: the facts, the tables with rounded numbers, the notes, who is protected."""
@@ -116,7 +131,8 @@ class StudyResult(ABC):
         """
         page = self._page(language, confidence)
         found = [self.word(each, language) for each in self.findings(confidence)]
-        protection = [*page.protection, self.word(Phrase("study.free"), language)]
+        free = self.word(Phrase("study.free" if self.sources else "study.no_release"), language)
+        protection = [*page.protection, free]
         return "\n\n".join(
             ["\n".join(map(harmless_text, part)) for part in ([page.title], found, page.notes, protection) if part]
         )
@@ -152,7 +168,7 @@ class StudyResult(ABC):
 
     def word(self, word: Word, language: str = "en") -> str:
         """A word of the result in a language."""
-        return presenter_of(self.sources[0]).words(word, language)
+        return self.presenter.words(word, language)
 
     def _page(self, language: str, confidence: Exact) -> ResultPage:
         """All of it in the words of one language."""
@@ -170,10 +186,17 @@ class StudyResult(ABC):
 
     def _texts(self, table: ResultTable, language: str) -> TextTable:
         yes, no = (self.word(Phrase(f"study.{each}"), language) for each in ("yes", "no"))
+        known = column_key(table.name) in TABLES
         return TextTable(
-            name=table.name,
+            name=self.word(Phrase(f"study_table.{column_key(table.name)}"), language) if known else table.name,
             columns=tuple(
-                TextColumn(name=self._column(each.name, language), texts=each.texts, number=each.number)
+                TextColumn(
+                    name=self._column(each.name, language),
+                    texts=tuple(self._column(text, language) for text in each.texts)
+                    if column_key(each.name) == "quantity"
+                    else each.texts,
+                    number=each.number,
+                )
                 for each in text_columns(table, yes=yes, no=no)
             ),
         )

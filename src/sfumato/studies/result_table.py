@@ -8,7 +8,7 @@ from typing import TypeGuard
 from sfumato.core.description import Phrase, Word
 from sfumato.core.rounding import MISSING, fixed, places_of
 
-__all__ = ["COLUMNS", "Cell", "ResultTable", "TextColumn", "column_key", "finding", "text_columns"]
+__all__ = ["COLUMNS", "TABLES", "Cell", "ResultTable", "TextColumn", "column_key", "finding", "text_columns"]
 
 Cell = str | int | float | bool | None
 """What stands in a table of a result; a number that does not exist is ``nan``, an open end of an interval ``inf``."""
@@ -22,6 +22,8 @@ SAME = {"p": "p_value", "std_error": "standard_error", "std_err": "standard_erro
 ENDS = frozenset({"low", "high", "lower", "upper"})
 ERRORS = frozenset({"standard_error"})
 CHANCES = frozenset({"p_value", "p_adjusted", "adjusted_p", "adjusted_p_value"})
+COUNTS = frozenset({"n", "rows", "events", "at_risk", "persons"})
+"""Numbers of persons, which noise leaves with digits that nobody reads."""
 STATISTICS = frozenset(
     {
         "z",
@@ -75,6 +77,9 @@ COLUMNS = frozenset(
     }
 )
 """Names of columns that have words in other languages, in the group ``study_column`` of the catalogue."""
+
+TABLES = frozenset({"coefficients", "curves", "estimates", "groups", "medians", "power", "test", "tests"})
+"""Names of tables that have words in other languages, in the group ``study_table``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +205,7 @@ def _families(table: ResultTable) -> dict[str, str]:
             found[name] = stems[-1] if stems else last or name
         else:
             found[name] = name
-            if key not in STATISTICS | CHANCES and any(isinstance(cell, float) for cell in cells):
+            if key not in STATISTICS | CHANCES | COUNTS and any(isinstance(cell, float) for cell in cells):
                 last = name
     return found
 
@@ -208,6 +213,7 @@ def _families(table: ResultTable) -> dict[str, str]:
 def _places(estimate: str, family: Mapping[str, Sequence[Cell]]) -> list[int]:
     """Decimals of an estimate and all that belongs to it, in each row: two significant digits of its error."""
     common = _places_of_column([cell for cells in family.values() for cell in cells])
+    common = 0 if column_key(estimate) in COUNTS else common
     errors = [cells for name, cells in family.items() if _is_error(name)]
     ends = [cells for name, cells in family.items() if _is_end(name)]
     values = family[estimate]
