@@ -18,6 +18,7 @@ import sfumato.studies
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.terminal import text_width, wrapped
 from sfumato.errors import InvalidInput, MissingExtra, Unsupported
+from sfumato.reports.plots import worked_out
 from sfumato.reports.plots.theme import palette
 from sfumato.reports.plots.worked_out import drawn
 from sfumato.studies import exporting
@@ -116,6 +117,7 @@ def test_names_of_frames_become_words() -> None:
             return (ResultTable(name="named", columns={name: [0.5] for name in names}),)
 
     result = Named(sources=fake().sources)
+    assert "Confidence" in result.summary()
     heads = [column.name for column in result._page("en", 0.95).tables[0].columns]
     assert heads == ["standard error", "p-value", "ratio low", "what else"]
     assert [column.name for column in result._page("zh", 0.95).tables[0].columns][:3] == ["标准误", "p 值", "比下限"]
@@ -137,6 +139,7 @@ def test_many_rows_are_cut_and_said_to_be() -> None:
 
     result = Long(sources=fake().sources)
     assert "… and 40 more rows" in result.summary()
+    assert "Confidence" not in result.summary(), "there is no interval"
     assert "… and 50 more rows" in result._repr_html_()
     assert result.to_latex().count(r"\\") == 101, "a paper has all of them"
 
@@ -360,6 +363,14 @@ def test_a_forest_marks_what_is_open_with_an_arrow() -> None:
     high = second["high"]
     assert isinstance(high, float)
     assert third["high"] == high < 10, "one wide interval does not squeeze the others"
+
+
+@pytest.mark.parametrize(("first", "last"), [(0.001, 900.0), (0.3, 4.0), (0.72, 1.02), (0.99, 1.004)])
+def test_a_logarithmic_axis_has_a_few_round_numbers(first: float, last: float) -> None:
+    ticks = worked_out._ticks(first, last)
+    assert 4 <= len(ticks) <= 12
+    assert all(first <= tick <= last for tick in ticks)
+    assert all(len(f"{tick:g}") <= 6 for tick in ticks)
 
 
 def test_names_that_look_alike_have_a_line_each_and_none_turns_the_text_around() -> None:

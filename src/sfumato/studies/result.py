@@ -27,6 +27,7 @@ from sfumato.studies.result_table import (
     TextColumn,
     column_key,
     finding,
+    has_interval,
     text_columns,
 )
 
@@ -172,12 +173,14 @@ class StudyResult(ABC):
 
     def _page(self, language: str, confidence: Exact) -> ResultPage:
         """All of it in the words of one language."""
-        level = self.word(Phrase("study.percent", {"percent": _percent(confidence)}), language)
-        facts = [(self.word(name, language), self.word(value, language)) for name, value in self.facts]
+        level, tables = _percent(confidence), self.tables(confidence)
+        said: tuple[tuple[Word, Word], ...] = self.facts
+        if any(has_interval(table) for table in tables):
+            said = (*said, (Phrase("study.confidence"), Phrase("study.percent", {"percent": level})))
         return ResultPage(
             title=self.word(self.title, language),
-            facts=(*facts, (self.word(Phrase("study.confidence"), language), level)),
-            tables=tuple(self._texts(table, language) for table in self.tables(confidence)),
+            facts=tuple((self.word(name, language), self.word(value, language)) for name, value in said),
+            tables=tuple(self._texts(table, language) for table in tables),
             notes=tuple(self.word(note, language) for note in self.notes),
             protection=tuple(self._protection(language)),
             colon=self.word(Phrase("study.colon"), language),

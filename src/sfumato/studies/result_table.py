@@ -8,7 +8,17 @@ from typing import TypeGuard
 from sfumato.core.description import Phrase, Word
 from sfumato.core.rounding import MISSING, fixed, places_of
 
-__all__ = ["COLUMNS", "TABLES", "Cell", "ResultTable", "TextColumn", "column_key", "finding", "text_columns"]
+__all__ = [
+    "COLUMNS",
+    "TABLES",
+    "Cell",
+    "ResultTable",
+    "TextColumn",
+    "column_key",
+    "finding",
+    "has_interval",
+    "text_columns",
+]
 
 Cell = str | int | float | bool | None
 """What stands in a table of a result; a number that does not exist is ``nan``, an open end of an interval ``inf``."""
@@ -140,6 +150,11 @@ def text_columns(table: ResultTable, *, yes: str = "yes", no: str = "no") -> lis
             texts = [_word(cell, yes, no) for cell in cells]
         found.append(TextColumn(name=name, texts=tuple(texts), number=number))
     return found
+
+
+def has_interval(table: ResultTable) -> bool:
+    """Whether some column is an end of an interval."""
+    return any(_is_end(name) for name in table.columns)
 
 
 def finding(table: ResultTable, percent: str) -> tuple[Word, ...]:

@@ -27,8 +27,8 @@ PANEL_WIDE, PANEL_HIGH, ACROSS = 210, 140, 3
 TOGETHER, MOST_PANELS, MOST_ROWS = 3, 12, 60
 DASHES = ([1, 0], [6, 3], [2, 2])
 FAR = 2
-"""An interval that reaches further than this many usual widths beyond all estimates runs to the edge, with an arrow."""
-STEPS = ((1, 10), (1, 3, 10), (1, 2, 5, 10), (1, 1.5, 2, 3, 5, 7, 10), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 6, 8, 10))
+"""Usual half-widths: an interval that reaches further beyond all estimates runs to the edge, with an arrow."""
+STEPS = ((1, 10), (1, 3, 10), (1, 2, 5, 10), (1, 1.5, 2, 3, 5, 7, 10))
 LEAST_TICKS = 4
 
 
@@ -69,8 +69,7 @@ def _forest(altair: ModuleType, picture: Picture, colours: Palette, language: st
     rows = _forest_rows(kept, first, last)
     scale = altair.Scale(type="log" if picture.log else "linear", domain=[first, last], nice=False)
     below: dict[str, Any] = {"title": clean(render(picture.across, language)), "labelFlush": False}
-    if picture.log:
-        below |= {"values": _ticks(first, last), "format": "~r"}
+    below |= {"values": _ticks(first, last), "format": "~r"} if picture.log else {"tickCount": 6}
     x = altair.X("value:Q", scale=scale, axis=altair.Axis(**below))
     names = altair.Axis(grid=False, labelColor=colours.ink, labelLimit=260, labelFontSize=11)
     y = altair.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=names)
@@ -154,7 +153,8 @@ def _domain(picture: Picture, rows: Sequence[PictureRow]) -> tuple[float, float]
     ]
     if not values:
         values = [*lows, *highs] or [0.0]
-    reach = FAR * statistics.median_low(halves) if halves else math.inf
+    spread = max(values) - min(values)
+    reach = max(FAR * statistics.median_low(halves), spread / 2) if halves else math.inf
     first = min([*values, *(max(low, min(values) - reach) for low in lows)])
     last = max([*values, *(min(high, max(values) + reach) for high in highs)])
     room = 0.04 * (last - first) or abs(first) * 0.1 or 1.0
@@ -162,15 +162,17 @@ def _domain(picture: Picture, rows: Sequence[PictureRow]) -> tuple[float, float]
 
 
 def _ticks(first: float, last: float) -> list[float]:
-    """Round numbers on a logarithmic axis, a few of them."""
-    found: list[float] = []
+    """Round numbers on a logarithmic axis, a few of them; on a short one in equal steps."""
+    powers = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
     for steps in STEPS:
-        powers = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
         found = sorted({float(f"{step * 10.0**power:.6g}") for power in powers for step in steps})
         found = [tick for tick in found if first <= tick <= last]
         if len(found) >= LEAST_TICKS:
             return found
-    return found
+    wide = 10.0 ** math.floor(math.log10(last - first))
+    step = next(each * wide for each in (1, 0.5, 0.2, 0.1) if (last - first) / (each * wide) >= LEAST_TICKS)
+    places = range(math.ceil(first / step), math.floor(last / step) + 1)
+    return [float(f"{place * step:.6g}") for place in places]
 
 
 def _curves(altair: ModuleType, picture: Picture, colours: Palette, language: str) -> Chart:
