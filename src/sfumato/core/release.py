@@ -87,6 +87,10 @@ class Presenter(Protocol):
         """A few lines for whoever prints it."""
         ...
 
+    def protection(self, release: "Release", language: str) -> tuple[str, ...]:
+        """What was spent, and who is protected, in a few lines."""
+        ...
+
     def figure(self, release: "Release") -> AnswerFigure:
         """The release as a figure that can be computed with (:class:`sfumato.inference.Figure`)."""
         ...

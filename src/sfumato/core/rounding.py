@@ -5,8 +5,9 @@ from fractions import Fraction
 
 from sfumato.core.columns import Value
 
-__all__ = ["rounded", "short"]
+__all__ = ["MISSING", "OPEN", "fixed", "places_of", "rounded", "short"]
 
+MISSING, OPEN = "–", "∞"
 MOST_PLACES = 12
 LEAST_EXPONENT = -4
 NEARLY = Fraction(10**9 + 1, 10**9)  # a margin of 0.1 that a double holds as a little less has the digits of 0.1
@@ -53,6 +54,36 @@ def short(value: Value) -> str:
     if isinstance(value, int) or (-(10**15) < value < 10**15 and value == int(value)):
         return f"{int(value):,}"
     return f"{float(value):,.6g}"
+
+
+def places_of(size: float, digits: int = 2) -> int:
+    """How many decimals show this many digits of a size, such as that of an error.
+
+    >>> places_of(0.0123), places_of(45.6)
+    (3, 0)
+    """
+    return min(MOST_PLACES, max(0, digits - 1 - math.floor(math.log10(size))))
+
+
+def fixed(value: float, places: int, outward: int = 0) -> str:
+    """A number with this many decimals; ``outward`` is -1 for a low end of an interval, 1 for a high end.
+
+    An end is rounded so that the interval holds no less. What does not exist is –, an end that is open ∞.
+
+    >>> fixed(-1234.5678, 2), fixed(0.101, 2, outward=1), fixed(0.47, 2, outward=-1), fixed(math.inf, 2)
+    ('-1,234.57', '0.11', '0.47', '∞')
+    """
+    if not math.isfinite(value):
+        return MISSING if math.isnan(value) else OPEN if value > 0 else f"-{OPEN}"
+    if value and abs(value) < 10.0 ** -(MOST_PLACES + 1):
+        return f"{value:.1e}"
+    step = Fraction(10) ** places
+    exact = Fraction(value) * step
+    # What a double adds to a decimal is no reason to go on to the next one.
+    if outward and abs(exact - round(exact)) > Fraction(1, 10**6):
+        exact = Fraction((math.floor if outward < 0 else math.ceil)(exact))
+    text = _text(round(exact), places, 0)
+    return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
 def _exponent(size: Fraction) -> int:

@@ -15,7 +15,7 @@ from sfumato.inference.derived import Derived
 from sfumato.reports import page, plots, workbook
 from sfumato.reports.explain import explain, explain_figure
 from sfumato.reports.plots.worked_out import drawn
-from sfumato.reports.printed import printed
+from sfumato.reports.printed import printed, protection
 from sfumato.reports.publication import Grounds
 from sfumato.reports.words.rendering import render
 
@@ -62,6 +62,10 @@ class Reports:
     def text(self, release: Release) -> str:
         """A few lines for whoever prints it."""
         return printed(release)
+
+    def protection(self, release: Release, language: str) -> tuple[str, ...]:
+        """What was spent, and who is protected."""
+        return protection(release, language)
 
     def figure(self, release: Release) -> Figure:
         """The release as a figure that can be computed with."""

@@ -1,9 +1,9 @@
 """A release as a few lines of text, for whoever prints it: its first numbers, what was spent and who is protected."""
 
-import unicodedata
 from collections.abc import Callable, Sequence
 
 from sfumato.core.release import Release, only_release
+from sfumato.core.terminal import harmless_text, text_width
 from sfumato.core.units import Relation
 from sfumato.errors import Unsupported
 from sfumato.reports.amounts import written
@@ -13,7 +13,7 @@ from sfumato.reports.particulars import asked, particulars, protected
 from sfumato.reports.words.facts import Span
 from sfumato.reports.words.figures import span_line
 
-__all__ = ["printed"]
+__all__ = ["printed", "protection"]
 
 MOST_ROWS = 10
 MOST_COLUMNS = 6
@@ -26,12 +26,7 @@ def printed(release: Release, language: str = "en") -> str:
     Made from the release alone; whatever could move a cursor is spelled out.
     """
     said = only_release(release).statement
-    relation = "add_remove" if said.unit.relation is Relation.ADD_REMOVE else "replace"
-    spent = "printed.repeated" if release.repeated else "printed.spent"
-    lines = [
-        message(language, spent, spend=written(said.spend if release.repeated else release.charged, language)),
-        message(language, f"printed.protected_{relation}", unit=protected(said.unit, language, told_by=True)),
-    ]
+    lines = [*protection(release, language)]
     try:
         title = asked(said, language)
         table = _table(release, language)
@@ -41,7 +36,18 @@ def printed(release: Release, language: str = "en") -> str:
     if limit:
         lines.append(message(language, "printed.limit", limit=limit))
     head = message(language, "printed.of", asked=title, dataset=said.dataset.name) if title else said.dataset.name
-    return "\n".join(_harmless(line) for line in (head, *table, *lines))
+    return "\n".join(harmless_text(line) for line in (head, *table, *lines))
+
+
+def protection(release: Release, language: str) -> tuple[str, str]:
+    """What was spent, and who is protected, a line each."""
+    said = only_release(release).statement
+    relation = "add_remove" if said.unit.relation is Relation.ADD_REMOVE else "replace"
+    spent = "printed.repeated" if release.repeated else "printed.spent"
+    return (
+        message(language, spent, spend=written(said.spend if release.repeated else release.charged, language)),
+        message(language, f"printed.protected_{relation}", unit=protected(said.unit, language, told_by=True)),
+    )
 
 
 def _limit(release: Release, language: str) -> str:
@@ -87,14 +93,14 @@ def _ends(column: AnswerColumn, place: int, language: str) -> str:
 
 def _aligned(columns: Sequence[tuple[Sequence[str], bool]]) -> list[str]:
     """Columns of texts side by side, each as wide as its widest."""
-    cut = [([_cut(_harmless(text)) for text in texts], right) for texts, right in columns]
-    widths = [max(map(_width, texts)) for texts, _ in cut]
+    cut = [([_cut(harmless_text(text)) for text in texts], right) for texts, right in columns]
+    widths = [max(map(text_width, texts)) for texts, _ in cut]
     rows = range(len(cut[0][0]) if cut else 0)
     return [
         "  ".join(
-            " " * (width - _width(texts[row])) + texts[row]
+            " " * (width - text_width(texts[row])) + texts[row]
             if right
-            else texts[row] + " " * (width - _width(texts[row]))
+            else texts[row] + " " * (width - text_width(texts[row]))
             for (texts, right), width in zip(cut, widths, strict=True)
         ).rstrip()
         for row in rows
@@ -103,14 +109,3 @@ def _aligned(columns: Sequence[tuple[Sequence[str], bool]]) -> list[str]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
-
-
-def _width(text: str) -> int:
-    """How many places of a terminal a text takes; Chinese signs take two."""
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text
-    )
-
-
-def _harmless(text: str) -> str:
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

@@ -1,14 +1,13 @@
 """Results of studies: what a method makes of releases, as tables, a summary, a picture and words."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.core.description import Word
-from sfumato.core.exact import Exact
+from sfumato.core.description import Phrase, Word, plain
+from sfumato.core.exact import Exact, probability
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
 from sfumato.core.picture import Picture
@@ -16,23 +15,28 @@ from sfumato.core.presenting import default_presenter
 from sfumato.core.release import Presenter, Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.suggestion import did_you_mean
+from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
+from sfumato.studies.exporting import html_page, latex_page, word_page, workbook_page, written_text
+from sfumato.studies.printing import ResultPage, TextTable, printed_page
+from sfumato.studies.result_table import (
+    COLUMNS,
+    TABLES,
+    Cell,
+    ResultTable,
+    TextColumn,
+    column_key,
+    finding,
+    has_interval,
+    text_columns,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Cell", "ResultTable", "StudyResult"]
 
-Cell = str | int | float | bool | None
-"""What stands in a table of a result; a number that does not exist is ``nan``, an open end of an interval ``inf``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultTable:
-    """One table of a result: columns of equal length by their names, which are words of the field in English."""
-
-    name: str
-    columns: Mapping[str, Sequence[Cell]]
+STEM = ("stem", "end")
 
 
 class StudyResult(ABC):
@@ -117,6 +121,124 @@ class StudyResult(ABC):
             raise InvalidInput("there is nothing to draw of this result; its tables say all.")
         return self.presenter.draw(picture, language, theme)
 
+    def summary(self, language: str = "en", confidence: Exact = Fraction(19, 20)) -> str:
+        """Everything on one page of text: the facts, the tables with rounded numbers, the notes, who is protected."""
+        return printed_page(self._page(language, confidence))
+
+    def explain(self, language: str = "en", confidence: Exact = Fraction(19, 20)) -> str:
+        """Say in words what was found, what a reader must know, who is protected and what it cost.
+
+        ``language`` is ``en`` or ``zh``.
+        """
+        page = self._page(language, confidence)
+        found = [self.word(each, language) for each in self.findings(confidence)]
+        free = self.word(Phrase("study.free" if self.sources else "study.no_release"), language)
+        protection = [*page.protection, free]
+        return "\n\n".join(
+            ["\n".join(map(harmless_text, part)) for part in ([page.title], found, page.notes, protection) if part]
+        )
+
+    def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
+        """What was found, in words: the first rows of the main table, each estimate with its interval."""
+        return finding(self.table(None, confidence), _percent(confidence))
+
+    def to_excel(
+        self, path: str | Path, confidence: Exact = Fraction(19, 20), *, languages: Sequence[str] = ("en", "zh")
+    ) -> Path:
+        """Write a workbook for Excel (.xlsx): each table on a sheet, unrounded, and facts and notes in each language.
+
+        Numbers are numbers and no text is a formula. An end that is open is ∞, a number that does not exist is empty.
+        """
+        if isinstance(languages, str) or not languages:
+            raise InvalidInput("a workbook needs its languages, such as ['en', 'zh']; nothing was written.")
+        about = {self.word(Phrase("study.about"), each): self._about(each, confidence) for each in languages}
+        return workbook_page(self.tables(confidence), about, Path(path))
+
+    def to_latex(
+        self, path: str | Path | None = None, confidence: Exact = Fraction(19, 20), *, language: str = "en"
+    ) -> str:
+        """The tables for LaTeX with the package booktabs, notes under them; written to a path where one is given."""
+        text = latex_page(self._page(language, confidence))
+        if path is not None:
+            written_text(text, path)
+        return text
+
+    def to_word(self, path: str | Path, confidence: Exact = Fraction(19, 20), *, language: str = "en") -> Path:
+        """Write a document for Word (.docx): tables with captions and notes; needs the ``studies`` extra."""
+        return word_page(self._page(language, confidence), path)
+
     def word(self, word: Word, language: str = "en") -> str:
         """A word of the result in a language."""
         return self.presenter.words(word, language)
+
+    def _page(self, language: str, confidence: Exact) -> ResultPage:
+        """All of it in the words of one language."""
+        level, tables = _percent(confidence), self.tables(confidence)
+        said: tuple[tuple[Word, Word], ...] = self.facts
+        if any(has_interval(table) for table in tables):
+            said = (*said, (Phrase("study.confidence"), Phrase("study.percent", {"percent": level})))
+        return ResultPage(
+            title=self.word(self.title, language),
+            facts=tuple((self.word(name, language), self.word(value, language)) for name, value in said),
+            tables=tuple(self._texts(table, language) for table in tables),
+            notes=tuple(self.word(note, language) for note in self.notes),
+            protection=tuple(self._protection(language)),
+            colon=self.word(Phrase("study.colon"), language),
+            more=self.word(Phrase("study.more", {"rows": "{rows}"}), language),
+        )
+
+    def _texts(self, table: ResultTable, language: str) -> TextTable:
+        yes, no = (self.word(Phrase(f"study.{each}"), language) for each in ("yes", "no"))
+        known = column_key(table.name) in TABLES
+        return TextTable(
+            name=self.word(Phrase(f"study_table.{column_key(table.name)}"), language) if known else table.name,
+            columns=tuple(
+                TextColumn(
+                    name=self._column(each.name, language),
+                    texts=tuple(self._column(text, language) for text in each.texts)
+                    if column_key(each.name) == "quantity"
+                    else each.texts,
+                    number=each.number,
+                )
+                for each in text_columns(table, yes=yes, no=no)
+            ),
+        )
+
+    def _column(self, name: str, language: str) -> str:
+        """The name of a column as people read it: frames call it ``standard_error``, a page standard error."""
+        key = column_key(name)
+        if key in COLUMNS:
+            return self.word(Phrase(f"study_column.{key}"), language)
+        stem, _, end = key.rpartition("_")
+        if stem in COLUMNS and end in COLUMNS:
+            words: dict[str, Word] = {
+                each: Phrase(f"study_column.{part}") for each, part in zip(STEM, (stem, end), strict=True)
+            }
+            return self.word(Phrase("study.end_of", words), language)
+        return name.replace("_", " ")
+
+    def _protection(self, language: str) -> list[str]:
+        """What was spent and who is protected, once for each release."""
+        each = {release.statement.identifier: release for release in self.sources}
+        lines = (presenter_of(release).protection(release, language) for release in each.values())
+        return list(dict.fromkeys(line for some in lines for line in some))
+
+    def _about(self, language: str, confidence: Exact) -> list[tuple[str, str]]:
+        page = self._page(language, confidence)
+        words = self.explain(language, confidence).split("\n")
+        return [("", page.title), *page.facts, *(("", line) for line in words[1:] if line)]
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_page(self._page("en", Fraction(19, 20)))
+
+
+def _percent(confidence: Exact) -> str:
+    level = probability(confidence, "confidence")
+    if level in (0, 1):
+        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    return plain(100 * level)

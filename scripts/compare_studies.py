@@ -1,0 +1,277 @@
+"""Studies at ε = 1 beside lifelines, SciPy and statsmodels on public data; writes the table of a page of the docs.
+
+``python -m scripts.compare_studies`` releases every study once and writes what it found between the marks of
+docs/reference/studies-beside-peers.md; ``--dry`` only prints it. Noise comes from the operating system, so the figures
+are others each time. What does not change is checked: the figure of the same rows without noise lies in the interval of
+ours at a confidence of 1 − 10⁻⁸, because that interval is for the population, which is further away than these rows.
+"""
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+PAGE = ROOT / "docs" / "reference" / "studies-beside-peers.md"
+START, END = "<!-- figures: written by scripts/compare_studies.py -->\n", "<!-- end of figures -->\n"
+EPSILON = 1
+LEVEL, SURE = "19/20", "99999999/100000000"
+FACTOR = re.compile(r"C\((\w+)\)\[T\.(.+)\]")
+Span = tuple[float, float, float]
+"""An estimate and its 95% interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One figure of ours beside that of a peer on the same rows."""
+
+    data: str
+    rows: int
+    figure: str
+    peer: str
+    ours: Span
+    theirs: Span
+    sure: tuple[float, float]
+
+    @property
+    def difference(self) -> float:
+        """How far ours is from theirs."""
+        return self.ours[0] - self.theirs[0]
+
+    @property
+    def widths(self) -> float:
+        """How many times wider our interval is."""
+        return (self.ours[2] - self.ours[1]) / (self.theirs[2] - self.theirs[1])
+
+    @property
+    def holds(self) -> bool:
+        """Whether theirs lies in our interval, and ours is no narrower by more than rounding and method explain."""
+        return self.sure[0] <= self.theirs[0] <= self.sure[1]
+
+
+def lines(names: Sequence[str] = ()) -> Iterator[Line]:
+    """Every figure, or those of some data."""
+    for name, compared in COMPARED.items():
+        if not names or name in names:
+            for study in compared:
+                yield from study(name)
+
+
+def page(found: Sequence[Line]) -> str:
+    """The table in Markdown."""
+    head = "| data | rows | figure | ours, 95% interval | without noise | peer | difference | interval, times as wide |"
+    rows = [
+        f"| {each.data} | {each.rows:,} | {each.figure} | {_span(each.ours)} | {_span(each.theirs)} | {each.peer} "
+        f"| {_short(each.difference)} | {each.widths:.2f} |"
+        for each in found
+    ]
+    return "\n".join([head, "|---|---|---|---|---|---|---|---|", *rows]) + "\n"
+
+
+def _span(span: Span) -> str:
+    from sfumato.core.rounding import fixed, places_of
+
+    known = [size for size in (span[0] - span[1], span[2] - span[0]) if 0 < size < math.inf]
+    places = places_of(min(known)) if known else 4
+    return f"{fixed(span[0], places)} ({fixed(span[1], places, -1)}, {fixed(span[2], places, 1)})"
+
+
+def _short(number: float) -> str:
+    return f"{number:.2g}"
+
+
+def _frame(name: str) -> Any:
+    import pandas as pd
+
+    if name == "diabetes-130":
+        rows = pd.read_parquet(DATA / "diabetes-130-us-hospitals" / "diabetic_data.parquet")
+        return rows.sort_values("encounter_id").groupby("patient_nbr", as_index=False).first()
+    frame = pd.read_csv(DATA / "survival" / f"{name}.csv.gz")
+    for column in GROUPS.get(name, ()):
+        frame[column] = frame[column].astype(str)
+    return frame
+
+
+def _table(name: str) -> Any:
+    """The rows in a vault of their own; of the stays, the first of each patient."""
+    import sfumato as sf
+
+    budget = sf.Budget(epsilon=100)
+    keys, bounds = KEYS[name], BOUNDS[name]
+    if name != "diabetes-130":
+        import pyarrow as pa
+
+        frame = _frame(name)
+        columns = [each for each in frame.columns if each in {*keys, *bounds, *EVENTS}]
+        vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name=name, population=len(frame))
+        rows = pa.Table.from_pandas(frame[columns], preserve_index=False)
+        return vault.table(rows, name=name, version="1", keys=keys, bounds=bounds)
+    vault = sf.Vault(unit=sf.user("patient_nbr", relation="add/remove"), budget=budget, name=name, population=71_518)
+    stays = vault.table(
+        DATA / "diabetes-130-us-hospitals" / "diabetic_data.parquet",
+        name="stays",
+        version="1999-2008",
+        limit=sf.Limit(groups=1, rows_per_group=1),
+        keys=keys,
+        bounds=bounds,
+    )
+    first = {column: sf.first(column, by="encounter_id") for column in (*keys, *bounds)}
+    return stays.per_person(**first)
+
+
+EVENTS = ("arrest", "cens", "death", "status")
+GROUPS = {"rossi": ("fin",), "nafld1": ("male",)}
+KEYS: dict[str, dict[str, list[str]]] = {
+    "rossi": {"fin": ["0", "1"]},
+    "gbsg2": {"horTh": ["no", "yes"]},
+    "flchain": {"sex": ["F", "M"]},
+    "nafld1": {"male": ["0", "1"]},
+    "diabetes-130": {
+        "gender": ["Female", "Male"],
+        "diabetesMed": ["No", "Yes"],
+        "readmitted": ["NO", ">30", "<30"],
+    },
+}
+BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
+    "rossi": {"week": (0, 52), "age": (16, 50), "prio": (0, 20)},
+    "gbsg2": {"time": (0, 2700), "age": (20, 80), "tsize": (0, 120)},
+    "flchain": {"futime": (0, 5400), "age": (50, 101), "kappa": (0, 6)},
+    "nafld1": {"futime": (0, 7300), "age": (18, 98), "bmi": (15, 60)},
+    "diabetes-130": {
+        "time_in_hospital": (1, 14),
+        "num_medications": (1, 40),
+        "number_inpatient": (0, 6),
+        "number_diagnoses": (1, 16),
+    },
+}
+
+
+def _held(name: str, frame: Any) -> Any:
+    """The frame with its values held to the declared bounds, as ours are."""
+    held = frame.copy()
+    for column, (low, high) in BOUNDS[name].items():
+        held[column] = held[column].clip(low, high)
+    return held
+
+
+def _shares(event: str, group: str, *, is_event: object = 1) -> Callable[[str], Iterator[Line]]:
+    """The difference of two shares."""
+
+    def compared(name: str) -> Iterator[Line]:
+        from statsmodels.stats.proportion import confint_proportions_2indep
+
+        import sfumato as sf
+
+        frame = _frame(name)
+        result = _table(name).two_sample(sf.col(event) == is_event, by=group).release(epsilon=EPSILON)
+        first, second = (frame.loc[frame[group] == key, event] == is_event for key in KEYS[name][group])
+        counts = (first.sum(), len(first), second.sum(), len(second))
+        ends = confint_proportions_2indep(*counts, compare="diff")
+        yield Line(
+            data=name,
+            rows=len(frame),
+            figure=f"difference of shares, `{event}` by `{group}`",
+            peer="statsmodels",
+            ours=(result.estimate, *result.interval(LEVEL)),
+            theirs=(first.mean() - second.mean(), *ends),
+            sure=result.interval(SURE),
+        )
+
+    return compared
+
+
+def _means(value: str, group: str) -> Callable[[str], Iterator[Line]]:
+    """The difference of two means, by Welch's test."""
+
+    def compared(name: str) -> Iterator[Line]:
+        from scipy import stats
+
+        frame = _held(name, _frame(name)).dropna(subset=[value])
+        result = _table(name).two_sample(value, by=group).release(epsilon=EPSILON)
+        first, second = (frame.loc[frame[group] == key, value] for key in KEYS[name][group])
+        ends = stats.ttest_ind(first, second, equal_var=False).confidence_interval()
+        yield Line(
+            data=name,
+            rows=len(first) + len(second),
+            figure=f"difference of means, `{value}` by `{group}`",
+            peer="SciPy",
+            ours=(result.estimate, *result.interval(LEVEL)),
+            theirs=(first.mean() - second.mean(), ends.low, ends.high),
+            sure=result.interval(SURE),
+        )
+
+    return compared
+
+
+def _regression(
+    kind: str, formula: str, *, made: Callable[[Any], Any] = lambda frame: frame
+) -> Callable[[str], Iterator[Line]]:
+    """Every coefficient but the intercept; ``made`` makes the outcome of the peer."""
+
+    def compared(name: str) -> Iterator[Line]:
+        import statsmodels.formula.api as smf
+
+        frame = made(_held(name, _frame(name)))
+        for column, levels in KEYS[name].items():
+            frame = frame[frame[column].isin(levels)] if column in formula else frame
+        table = _table(name)
+        study = table.linear_regression(formula) if kind == "linear" else table.logistic_regression(formula)
+        result = study.release(epsilon=EPSILON)
+        model = smf.ols(formula, frame) if kind == "linear" else smf.logit(formula, frame)
+        fitted = model.fit() if kind == "linear" else model.fit(disp=0)
+        ends, ours = fitted.conf_int(), result.interval(LEVEL)
+        sure = result.interval(SURE)
+        for term, value in fitted.params.items():
+            called = FACTOR.sub(r"\1[\2]", term)  # C(sex)[T.M] is sex[M] with us
+            if called == "Intercept":
+                continue
+            yield Line(
+                data=name,
+                rows=int(fitted.nobs),
+                figure=f"{kind} regression, `{formula}`: `{called}`",
+                peer="statsmodels",
+                ours=(result.coefficients[called], *ours[called]),
+                theirs=(value, *ends.loc[term]),
+                sure=sure[called],
+            )
+
+    return compared
+
+
+COMPARED: dict[str, tuple[Callable[[str], Iterator[Line]], ...]] = {
+    "rossi": (_shares("arrest", "fin"),),
+    "gbsg2": (_shares("cens", "horTh"), _means("tsize", "horTh")),
+    "flchain": (_shares("death", "sex"), _means("kappa", "sex"), _regression("linear", "kappa ~ age + C(sex)")),
+    "nafld1": (_shares("status", "male"), _means("bmi", "male"), _regression("linear", "bmi ~ age + C(male)")),
+    "diabetes-130": (
+        _shares("readmitted", "diabetesMed", is_event="<30"),
+        _means("time_in_hospital", "diabetesMed"),
+        _regression("linear", "time_in_hospital ~ num_medications + number_diagnoses + C(gender)"),
+    ),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page, or print its table."""
+    options = argparse.ArgumentParser(prog="python -m scripts.compare_studies", description=__doc__)
+    options.add_argument("--dry", action="store_true", help="print the table and write nothing")
+    options.add_argument("names", nargs="*", metavar="DATA", help=f"some of {', '.join(COMPARED)}; else all")
+    chosen = options.parse_args(arguments)
+    found = list(lines(chosen.names))
+    wrong = [each for each in found if not each.holds]
+    if chosen.dry or chosen.names:
+        print(page(found))
+    else:
+        before, _, rest = PAGE.read_text("utf-8").partition(START)
+        PAGE.write_text(before + START + "\n" + page(found) + "\n" + END + rest.partition(END)[2], "utf-8")
+    for each in wrong:
+        print(f"{each.data}, {each.figure}: {each.theirs[0]} does not lie in {each.sure}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

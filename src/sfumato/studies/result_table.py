@@ -1,0 +1,279 @@
+"""One table of a result, and its numbers as people read them: rounded by their error, never more exact than that."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from sfumato.core.description import Phrase, Word
+from sfumato.core.rounding import MISSING, fixed, places_of
+
+__all__ = [
+    "COLUMNS",
+    "TABLES",
+    "Cell",
+    "ResultTable",
+    "TextColumn",
+    "column_key",
+    "finding",
+    "has_interval",
+    "text_columns",
+]
+
+Cell = str | int | float | bool | None
+"""What stands in a table of a result; a number that does not exist is ``nan``, an open end of an interval ``inf``."""
+
+MOST_PLACES, PLACES = 8, 4
+SMALL_P = 0.001
+MOST_FOUND = 20
+
+SAME = {"p": "p_value", "std_error": "standard_error", "std_err": "standard_error", "se": "standard_error"}
+"""Short names of columns, and what they are short for."""
+ENDS = frozenset({"low", "high", "lower", "upper"})
+ERRORS = frozenset({"standard_error"})
+CHANCES = frozenset({"p_value", "p_adjusted", "adjusted_p", "adjusted_p_value"})
+COUNTS = frozenset({"n", "rows", "events", "at_risk", "persons"})
+"""Numbers of persons, which noise leaves with digits that nobody reads."""
+STATISTICS = frozenset(
+    {
+        "z",
+        "t",
+        "f",
+        "chi_square",
+        "chi2",
+        "statistic",
+        "degrees_of_freedom",
+        "df",
+        "time",
+        "at",
+        "weight",
+        "leverage",
+    }
+)
+"""Numbers that have no interval of their own: an end that follows them belongs to an estimate before."""
+
+COLUMNS = frozenset(
+    {
+        "arm",
+        "at_risk",
+        "coefficient",
+        "degrees_of_freedom",
+        "difference",
+        "estimate",
+        "events",
+        "group",
+        "hazard_ratio",
+        "high",
+        "low",
+        "mean",
+        "median",
+        "method",
+        "n",
+        "odds_ratio",
+        "p_value",
+        "power",
+        "quantity",
+        "rate_ratio",
+        "ratio",
+        "rmst",
+        "rows",
+        "share",
+        "standard_error",
+        "statistic",
+        "survival",
+        "term",
+        "time",
+        "z",
+    }
+)
+"""Names of columns that have words in other languages, in the group ``study_column`` of the catalogue."""
+
+TABLES = frozenset({"coefficients", "curves", "estimates", "groups", "medians", "power", "test", "tests"})
+"""Names of tables that have words in other languages, in the group ``study_table``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultTable:
+    """One table of a result: columns of equal length by their names, which are words of the field in English."""
+
+    name: str
+    columns: Mapping[str, Sequence[Cell]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextColumn:
+    """A column as it is read: its name, its texts, and whether it holds numbers, which stand on the right."""
+
+    name: str
+    texts: tuple[str, ...]
+    number: bool
+
+
+def column_key(name: str) -> str:
+    """The name of a column as a key: ``p-value`` and ``p value`` are ``p_value``.
+
+    >>> column_key("p-value"), column_key("Standard error")
+    ('p_value', 'standard_error')
+    """
+    key = name.strip().lower().replace("-", "_").replace(" ", "_").replace(".", "")
+    return SAME.get(key, key)
+
+
+def text_columns(table: ResultTable, *, yes: str = "yes", no: str = "no") -> list[TextColumn]:
+    """The columns of a table as texts.
+
+    An estimate, its standard error and the ends of its interval have the same number of decimals, two significant
+    digits of the standard error (or of the distance to the nearer end); ends are rounded
+    outward. A p-value has three decimals, or is <0.001. What does not exist is –, an end that is open ∞.
+
+    >>> table = ResultTable(name="t", columns={"estimate": [0.12346], "low": [-0.1], "high": [float("inf")]})
+    >>> [column.texts for column in text_columns(table)]
+    [('0.12',), ('-0.10',), ('∞',)]
+    """
+    belongs = _families(table)
+    places = {
+        estimate: _places(estimate, {name: table.columns[name] for name, one in belongs.items() if one == estimate})
+        for estimate in dict.fromkeys(belongs.values())
+    }
+    found = []
+    for name, cells in table.columns.items():
+        number = any(_is_number(cell) for cell in cells)
+        if number and column_key(name) in CHANCES:
+            texts = [_chance(cell) if _is_number(cell) else _word(cell, yes, no) for cell in cells]
+        elif number:
+            decimals = places[belongs[name]]
+            texts = [
+                _number(cell, decimals[place], _outward(name)) if _is_number(cell) else _word(cell, yes, no)
+                for place, cell in enumerate(cells)
+            ]
+        else:
+            texts = [_word(cell, yes, no) for cell in cells]
+        found.append(TextColumn(name=name, texts=tuple(texts), number=number))
+    return found
+
+
+def has_interval(table: ResultTable) -> bool:
+    """Whether some column is an end of an interval."""
+    return any(_is_end(name) for name in table.columns)
+
+
+def finding(table: ResultTable, percent: str) -> tuple[Word, ...]:
+    """The first rows of a table in words: estimates with their intervals, and p-values."""
+    columns = text_columns(table)
+    belongs = _families(table)
+    found: list[Word] = []
+    for row in range(min(len(columns[0].texts) if columns else 0, MOST_FOUND)):
+        name = _named(columns, row)
+        chances = [each.texts[row] for each in columns if column_key(each.name) in CHANCES]
+        chance = chances[0] if len(chances) == 1 and chances[0] != MISSING else ""
+        said = [one for each in columns for one in _found_in(columns, belongs, each, row, percent)]
+        for place, (key, words) in enumerate(said or ([("chance", {})] if chance else [])):
+            with_chance = "_chance" if key == "found" and chance and not place else ""
+            facts: dict[str, Word] = {"name": name, "chance": chance, **words}
+            found.append(Phrase(f"study.{key}{with_chance}{'' if name else '_alone'}", facts))
+    return tuple(found)
+
+
+def _named(columns: Sequence[TextColumn], row: int) -> str:
+    """What a row is about: its texts, and the time where it has one."""
+    texts = [each.texts[row] for each in columns if not each.number]
+    times = [f"{each.name} {each.texts[row]}" for each in columns if each.number and column_key(each.name) == "time"]
+    return " · ".join([*texts, *times])
+
+
+def _found_in(
+    columns: Sequence[TextColumn], belongs: Mapping[str, str], each: TextColumn, row: int, percent: str
+) -> Iterator[tuple[str, dict[str, Word]]]:
+    """What is said of one number that has an interval."""
+    ends = [one.texts[row] for one in columns if belongs[one.name] == each.name and _is_end(one.name)]
+    if each.number and len(ends) == 2 and not _is_end(each.name):
+        words: dict[str, Word] = {"value": each.texts[row], "percent": percent, "low": ends[0], "high": ends[1]}
+        yield ("nothing", {}) if each.texts[row] == MISSING else ("found", words)
+
+
+def _is_number(cell: Cell) -> TypeGuard[float]:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _is_end(name: str) -> bool:
+    return column_key(name).split("_")[-1] in ENDS or column_key(name).split("_")[0] in ENDS
+
+
+def _is_error(name: str) -> bool:
+    key = column_key(name)
+    return key in ERRORS or any(key.endswith(f"_{each}") for each in ERRORS)
+
+
+def _families(table: ResultTable) -> dict[str, str]:
+    """For each column the estimate that it belongs to: its stem where it has one, else the last one before it."""
+    found: dict[str, str] = {}
+    last = ""
+    by_key = {column_key(name): name for name in table.columns}
+    for name, cells in table.columns.items():
+        key = column_key(name)
+        if _is_end(name) or _is_error(name):
+            stems = [
+                by_key[stem]
+                for stem in ("_".join(key.split("_")[:cut]) for cut in range(1, len(key.split("_"))))
+                if stem in by_key
+            ]
+            found[name] = stems[-1] if stems else last or name
+        else:
+            found[name] = name
+            if key not in STATISTICS | CHANCES | COUNTS and any(isinstance(cell, float) for cell in cells):
+                last = name
+    return found
+
+
+def _places(estimate: str, family: Mapping[str, Sequence[Cell]]) -> list[int]:
+    """Decimals of an estimate and all that belongs to it, in each row: two significant digits of its error."""
+    common = _places_of_column([cell for cells in family.values() for cell in cells])
+    common = 0 if column_key(estimate) in COUNTS else common
+    errors = [cells for name, cells in family.items() if _is_error(name)]
+    ends = [cells for name, cells in family.items() if _is_end(name)]
+    values = family[estimate]
+    return [
+        _places_of_row(values[row], [each[row] for each in errors], [each[row] for each in ends], common)
+        for row in range(len(values))
+    ]
+
+
+def _places_of_row(value: Cell, errors: Sequence[Cell], ends: Sequence[Cell], common: int) -> int:
+    sizes = [cell for cell in errors if _is_number(cell)]
+    if not any(0 < size < math.inf for size in sizes) and _is_number(value):
+        sizes = [abs(end - value) for end in ends if _is_number(end)]
+    known = [size for size in sizes if 0 < size < math.inf]
+    return min(MOST_PLACES, places_of(min(known))) if known else common
+
+
+def _places_of_column(cells: Sequence[Cell]) -> int:
+    """Decimals of a column that stands alone: none for whole numbers, else four digits of the largest."""
+    numbers = [abs(float(cell)) for cell in cells if isinstance(cell, float) and math.isfinite(cell)]
+    if all(number.is_integer() for number in numbers):
+        return 0
+    return min(MOST_PLACES, max(1, places_of(max(numbers), PLACES)))
+
+
+def _outward(name: str) -> int:
+    """Which way an end of an interval is rounded: so that it holds no less than it did."""
+    parts = column_key(name).split("_")
+    low, high = {"low", "lower"}.intersection(parts), {"high", "upper"}.intersection(parts)
+    return (-1 if low else 1 if high else 0) if _is_end(name) else 0
+
+
+def _number(cell: float, places: int, outward: int = 0) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else fixed(cell, places, outward)
+
+
+def _chance(cell: float) -> str:
+    if math.isnan(cell):
+        return MISSING
+    return f"<{SMALL_P}" if cell < SMALL_P else f"{cell:.3f}"
+
+
+def _word(cell: Cell, yes: str, no: str) -> str:
+    if isinstance(cell, bool):
+        return yes if cell else no
+    if cell is None or cell == "":
+        return MISSING
+    return _number(cell, PLACES) if isinstance(cell, float | int) else cell
