@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.engines.sources import CellFormat
     from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
+    from sfumato.studies.compare import compare
     from sfumato.tables.measures.association import correlation, covariance
     from sfumato.tables.measures.average import mean
     from sfumato.tables.measures.person_count import persons
@@ -49,6 +50,7 @@ _HOME = {
     "client": ("sfumato.core.units", "client"),
     "coalesce": ("sfumato.engines.expressions", "coalesce"),
     "col": ("sfumato.engines.expressions", "col"),
+    "compare": ("sfumato.studies.compare", "compare"),
     "correlation": ("sfumato.tables.measures.association", "correlation"),
     "count": ("sfumato.tables.measures.row_count", "count"),
     "covariance": ("sfumato.tables.measures.association", "covariance"),
@@ -94,6 +96,7 @@ __all__ = [
     "client",
     "coalesce",
     "col",
+    "compare",
     "correlation",
     "count",
     "covariance",

@@ -7,7 +7,7 @@ have groups and categories on their last axes. Proof: docs/proofs/comparisons.md
 import numpy as np
 
 from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier
-from sfumato.studies.proportions import TIE, half_added, pooled
+from sfumato.studies.proportions import TIE, pooled
 
 __all__ = ["chi_square_p_values", "chi_square_statistic", "slope", "trend_p_values", "trend_statistic"]
 
@@ -79,7 +79,7 @@ def slope(
     spread = (rows * weights**2).sum(axis=-1)
     found = (weights * ((1 - p) * yes - p * no)).sum(axis=-1) / spread
     line = np.clip(p + found[..., None] * weights, 0.0, 1.0)
-    each = half_added(yes, no)
+    each = (np.maximum(yes, 0.0) + 2) / (np.maximum(yes, 0.0) + np.maximum(no, 0.0) + 4)
     sampling = np.maximum(each * (1 - each), line * (1 - line)) * rows
     whole = (weights**2 * (sampling + noise.variance * ((1 - line) ** 2 + line**2))).sum(axis=-1)
     fourth = noise.fourth * (weights**4 * ((1 - line) ** 4 + line**4)).sum(axis=-1)

@@ -9,10 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier
+from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier, stacked
 from sfumato.studies.proportions import TIE
 
-__all__ = ["GroupMeans", "group_means", "mean_difference_ends", "mean_difference_p_values"]
+__all__ = [
+    "GroupMeans",
+    "bounded_means",
+    "bounded_p_values",
+    "group_means",
+    "mean_difference_ends",
+    "mean_difference_p_values",
+]
 
 CAUTION = 1.2816  # standard deviations that a noisy variance is raised by: it is too small in one of ten runs
 PARTS = np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 1.0]])  # what each part brings into the sums of x and of x²
@@ -88,5 +95,32 @@ def mean_difference_p_values(
     drawn = noise.draw(generator, (*shape, 3))
     rows = np.maximum(groups.rows + drawn.sum(axis=-1), 2.0)
     means = np.clip(common + (sampled + (drawn * _weights(common)[..., :]).sum(axis=-1)) / rows, 0.0, 1.0)
+    found: Numbers = (1 + (np.abs(means[..., 0] - means[..., 1]) >= seen - TIE).sum(axis=0)) / (replicates + 1)
+    return found
+
+
+def bounded_means(rows: Numbers, mean: Numbers, noise: Numbers, fourth: Numbers) -> GroupMeans:
+    """The same where no variance was released: the largest that values between 0 and 1 with this mean can have.
+
+    It is mean·(1 − mean), by Bhatia and Davis; the mean is moved towards a half for its own noise first. ``noise`` and
+    ``fourth`` are those of the sum of x − mean.
+    """
+    moved = CAUTION * np.sqrt(noise) / rows
+    inner = np.where(mean < 0.5, np.minimum(mean + moved, 0.5), np.maximum(mean - moved, 0.5))
+    largest = inner * (1 - inner) * rows / (rows - 1)
+    return GroupMeans(rows=rows, mean=mean, variance=largest, noise=noise / rows**2, fourth=fourth / rows**4)
+
+
+def bounded_p_values(
+    groups: GroupMeans,
+    noises: tuple[CellNoise, ...],
+    generator: np.random.Generator,
+    replicates: int = REPLICATES,
+) -> Numbers:
+    """The p-value of equal means where ``noises`` are those of each sum of x less the common mean."""
+    seen = np.abs(groups.mean[..., 0] - groups.mean[..., 1])
+    shape = (replicates, *groups.rows.shape)
+    sampled = np.sqrt(groups.variance * groups.rows) * generator.standard_normal(shape)
+    means = (sampled + stacked(noises, generator, shape[:-1])) / groups.rows
     found: Numbers = (1 + (np.abs(means[..., 0] - means[..., 1]) >= seen - TIE).sum(axis=0)) / (replicates + 1)
     return found

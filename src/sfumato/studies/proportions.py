@@ -17,6 +17,7 @@ __all__ = [
     "odds_ratio_ends",
     "p_values",
     "ratio_ends",
+    "recovered_ratio",
     "score_limits",
     "shares",
 ]
@@ -36,19 +37,23 @@ class TwoByTwo:
     @property
     def variances(self) -> tuple[Numbers, Numbers]:
         """Of the noise in the counts with the outcome, and in those without it."""
-        return tuple(np.array([each.variance for each in side]) for side in (self.yes_noise, self.no_noise))  # type: ignore[return-value]
+        return (
+            np.array([each.variance for each in self.yes_noise]),
+            np.array([each.variance for each in self.no_noise]),
+        )
 
     @property
     def fourths(self) -> tuple[Numbers, Numbers]:
         """The fourth cumulants of the same."""
-        return tuple(np.array([each.fourth for each in side]) for side in (self.yes_noise, self.no_noise))  # type: ignore[return-value]
+        return np.array([each.fourth for each in self.yes_noise]), np.array([each.fourth for each in self.no_noise])
 
 
 def shares(yes: Numbers, no: Numbers) -> Numbers:
     """The share with the outcome, held to what a share can be; a half where there is nobody."""
     total = yes + no
     known = np.divide(yes, total, out=np.full(np.shape(yes), 0.5), where=total > 0)
-    return np.clip(known, 0.0, 1.0)
+    found: Numbers = np.clip(known, 0.0, 1.0)
+    return found
 
 
 def score_limits(table: TwoByTwo, level: float) -> tuple[Numbers, Numbers]:
@@ -106,7 +111,11 @@ def difference_ends(table: TwoByTwo, level: float) -> tuple[Numbers, Numbers]:
 
 def ratio_ends(table: TwoByTwo, level: float) -> tuple[Numbers, Numbers]:
     """Low and high of the ratio of shares: every θ for which p₁ − θ·p₂ is not too far from 0; high may be infinite."""
-    p, (low, high) = shares(table.yes, table.no), score_limits(table, level)
+    return recovered_ratio(shares(table.yes, table.no), *score_limits(table, level))
+
+
+def recovered_ratio(p: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers]:
+    """Low and high of the ratio of two estimates, with variances recovered from the limits of each."""
     return _ratio_end(p, low, high, upper=False), _ratio_end(p, low, high, upper=True)
 
 
@@ -118,13 +127,14 @@ def _ratio_end(p: Numbers, low: Numbers, high: Numbers, *, upper: bool) -> Numbe
     c = one * (2 * p[..., 0] - one)
     inside = np.maximum(b * b - a * c, 0.0)
     if upper:
-        return np.divide(b + np.sqrt(inside), a, out=np.full(np.shape(a), np.inf), where=a > 0)
+        end: Numbers = np.divide(b + np.sqrt(inside), a, out=np.full(np.shape(a), np.inf), where=a > 0)
+        return end
     under = b + np.sqrt(inside)  # the smaller root is c over this, and no digits are lost
     return np.maximum(np.divide(c, under, out=np.zeros(np.shape(c)), where=under > 0), 0.0)
 
 
 def odds_ratio_ends(table: TwoByTwo, level: float) -> tuple[Numbers, Numbers]:
-    """Low and high of the odds ratio, by variances recovered on the logarithm of the odds; ends may be 0 or infinite."""
+    """Low and high of the odds ratio, by variances recovered on the logarithm of the odds; ends may be open."""
     centre = _log_odds(half_added(table.yes, table.no))
     low, high = (_log_odds(end) for end in score_limits(table, level))
     low, high = np.minimum(low, centre), np.maximum(high, centre)

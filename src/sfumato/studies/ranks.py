@@ -7,6 +7,7 @@ docs/proofs/comparisons.md
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.studies.draws import Numbers, multiplier
 
@@ -63,7 +64,8 @@ def superiority(cells: Numbers) -> Numbers:
     """The chance that a value of the first group exceeds one of the second, equal ones counted half."""
     first, second = cells[..., 0, :], cells[..., 1, :]
     pairs = np.maximum(first.sum(axis=-1), 1.0) * np.maximum(second.sum(axis=-1), 1.0)
-    return np.clip(0.5 + (first * _signed_sums(second)).sum(axis=-1) / (2 * pairs), 0.0, 1.0)
+    found: Numbers = np.clip(0.5 + (first * _signed_sums(second)).sum(axis=-1) / (2 * pairs), 0.0, 1.0)
+    return found
 
 
 def superiority_ends(cells: Numbers, variance: float, level: float) -> tuple[Numbers, Numbers]:
@@ -77,10 +79,11 @@ def superiority_ends(cells: Numbers, variance: float, level: float) -> tuple[Num
     noise = _noise(cells, variance, 2 * centre - 1) / (2 * left * right) ** 2
     k = multiplier(0.0, level)
 
-    def outside(theta: Numbers) -> np.ndarray:
+    def outside(theta: Numbers) -> NDArray[np.bool_]:
         more = (left + right) / 2 - 1
         sampling = theta * (1 - theta) * (1 + more * ((1 - theta) / (2 - theta) + theta / (1 + theta)))
-        return (centre - theta) ** 2 > k**2 * (sampling / (left * right) + noise)
+        far: NDArray[np.bool_] = (centre - theta) ** 2 > k**2 * (sampling / (left * right) + noise)
+        return far
 
     ends = []
     for edge in (0.0, 1.0):
