@@ -13,13 +13,22 @@ from typing import Protocol
 import numpy as np
 
 from sfumato.core.description import Phrase, Word
-from sfumato.studies import counts, means, proportions, ranks
+from sfumato.studies import blocks, counts, means, proportions, ranks
 from sfumato.studies.draws import REPLICATES, CellNoise, Numbers
 from sfumato.studies.means import GroupMeans
 from sfumato.studies.proportions import TwoByTwo
 from sfumato.studies.result import Cell
 
-__all__ = ["Compared", "ComparedCounts", "ComparedMeans", "ComparedRanks", "ComparedShares", "Quantity", "outward"]
+__all__ = [
+    "Compared",
+    "ComparedBlocks",
+    "ComparedCounts",
+    "ComparedMeans",
+    "ComparedRanks",
+    "ComparedShares",
+    "Quantity",
+    "outward",
+]
 
 OUTWARD = 2.0**-40  # by which ends are moved away from the estimate, so that no rounding of doubles cuts them
 LEAST = 2.0  # standard deviations of its noise that a group must be larger than, for a verdict
@@ -151,6 +160,63 @@ class ComparedShares:
         if math.isinf(self.quantities(0.95)[1].high):
             found.append(Phrase("compare.open"))
         return (*found, *([] if self._verdict else [Phrase("compare.no_verdict")]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedBlocks:
+    """Two shares within blocks; blocks down, groups across."""
+
+    yes: Numbers
+    no: Numbers
+    noise: CellNoise
+    seeded: Callable[[], np.random.Generator]
+    replicates: int = REPLICATES
+
+    @property
+    def test(self) -> str:
+        """A randomisation test over blocks."""
+        return "blocks"
+
+    @cached_property
+    def statistic(self) -> float:
+        """The studentised sum of differences within blocks."""
+        return float(blocks.block_statistic(self.yes, self.no, self.noise.variance))
+
+    @cached_property
+    def p_value(self) -> float:
+        """Groups and noise drawn anew."""
+        if not self._verdict:
+            return math.nan
+        return float(blocks.block_p_values(self.yes, self.no, self.noise, self.seeded(), self.replicates))
+
+    @property
+    def _rows(self) -> Numbers:
+        found: Numbers = (self.yes + self.no).sum(axis=0)
+        return found
+
+    @property
+    def _verdict(self) -> bool:
+        return _told(self._rows, [2 * len(self.yes) * self.noise.variance] * 2)
+
+    def quantities(self, level: float) -> tuple[Quantity, ...]:
+        """The common difference within blocks."""
+        value, *ends = blocks.block_difference(self.yes, self.no, self.noise, level)
+        return (Quantity("difference within blocks", float(value), *outward(float(value), *ends), 0.0),)
+
+    def groups(self) -> Mapping[str, Sequence[Cell]]:
+        """Rows and shares over all blocks."""
+        yes = self.yes.sum(axis=0)
+        return {
+            "n": [float(each) for each in self._rows],
+            "events": [float(each) for each in yes],
+            "share": [float(each) for each in proportions.shares(yes, self._rows - yes)],
+        }
+
+    @property
+    def notes(self) -> tuple[Word, ...]:
+        """What is assumed of the assignment, and how exact the test is."""
+        kept = [] if self._verdict else [Phrase("compare.no_verdict")]
+        return (Phrase("compare.size_blocks", {"blocks": f"{len(self.yes):,}"}), *kept)
 
 
 @dataclass(frozen=True, kw_only=True)

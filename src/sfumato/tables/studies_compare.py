@@ -18,13 +18,14 @@ from sfumato.engines.expressions import Expression, Term, col, when, written
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.inference.moments import Variance
 from sfumato.studies import means
-from sfumato.studies.compared import Compared, ComparedMeans, ComparedRanks, ComparedShares
+from sfumato.studies.compared import Compared, ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares
 from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
 from sfumato.studies.draws import CellNoise, Numbers, generator_of
 from sfumato.studies.proportions import TwoByTwo
 from sfumato.tables.clamped import clamped
 from sfumato.tables.keys import KeyValue
 from sfumato.tables.persons import Step, are_single
+from sfumato.tables.statistic_plan import STEPS
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def two_sample(
     groups: Sequence[KeyValue] | None,
     test: str,
     bins: int | Sequence[object] | None,
+    blocks: str | Term | None,
 ) -> Study[TwoSampleResult]:
     """The study behind :meth:`sfumato.tables.table.Table.two_sample`."""
     _independent(table, "two_sample(...)")
@@ -83,7 +85,13 @@ def two_sample(
         )
     if bins is not None and test != "rank":
         raise InvalidInput("bins=... is for test='rank'; nothing was done.")
+    if blocks is not None and (not truth or test == "exact"):
+        raise InvalidInput("blocks=... goes with a condition and the test 'auto' or 'chi-square'; nothing was done.")
+    if blocks is not None:
+        table = table.group_by(blocks) if isinstance(blocks, str) else table.group_by(block=blocks)
     grouped, names = _grouped(table, by, groups)
+    if blocks is not None:
+        return _within_blocks(grouped, outcome, names)
     if truth:
         return _of_shares(grouped, outcome, names, conditional=test == "exact")
     if isinstance(outcome, Expression):
@@ -131,7 +139,7 @@ def contingency(
             said=said,
         )
 
-    return Study(question=both.count(), made=made, foreseen=_Foreseen("shares", groups=len(groups)))
+    return Study(question=both.count(), made=made, foreseen=_Foreseen("shares"))
 
 
 def _independent(table: "Table", what: str) -> None:
@@ -206,6 +214,21 @@ def _of_shares(
         )
 
     return Study(question=grouped.group_by(outcome=_split(outcome)).count(), made=made, foreseen=_Foreseen("shares"))
+
+
+def _within_blocks(grouped: "Table", outcome: Outcome, names: tuple[str, str]) -> Study[TwoSampleResult]:
+    said: tuple[Word, ...] = (Phrase("compare.undecided"),) if isinstance(outcome, Expression) else ()
+    blocks = len(grouped.by[0].values)
+
+    def made(release: Release) -> TwoSampleResult:
+        cells = _cells(release, 2 * blocks, 2).reshape(blocks, 2, 2)
+        compared = ComparedBlocks(
+            yes=cells[..., 0], no=cells[..., 1], noise=CellNoise.of(release.statement.law), seeded=_seed(release)
+        )
+        return _result(release, compared, names, outcome, said)
+
+    foreseen = _Foreseen("shares", blocks=blocks)
+    return Study(question=grouped.group_by(outcome=_split(outcome)).count(), made=made, foreseen=foreseen)
 
 
 def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bins: object) -> Study[TwoSampleResult]:
@@ -316,7 +339,7 @@ class _Foreseen:
     """What a comparison can find at a spend, by a normal approximation with the noise in it."""
 
     kind: str
-    groups: int = 2
+    blocks: int = 1
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(1)
     classes: int = 1
@@ -325,8 +348,9 @@ class _Foreseen:
         """Sentences for a preview."""
         deviation = float(preview.mechanism.law.variance) ** 0.5
         parts = {"shares": 2, "means": 3, "ranks": self.classes}[self.kind]
+        deviation *= self.blocks**0.5
         if self.kind == "means":
-            deviation /= 2.0**30
+            deviation /= STEPS
         least = math.ceil(2 * deviation * parts**0.5) + 1
         lines = [f"A group needs about {least:,} rows for a verdict at all; with fewer there is no p-value."]
         if rows is None:

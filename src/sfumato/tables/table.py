@@ -672,12 +672,14 @@ class Table:
         groups: Sequence[KeyValue] | None = None,
         test: str = "auto",
         bins: int | Sequence[object] | None = None,
+        blocks: str | Term | None = None,
     ) -> "Study[TwoSampleResult]":
         """Compare two groups: their shares of a condition, or the values of a column, with intervals and a p-value.
 
         A condition, or a column of truth values, is compared by χ² with the noise in it, or with ``test="exact"``
         conditionally as in Fisher's test; a number by Welch's test of means, or with ``test="rank"`` by Mann and
-        Whitney's over ``bins`` classes. ``preview(epsilon=…, rows=…)`` says what can be found.
+        Whitney's over ``bins`` classes. With ``blocks`` the groups were assigned at random within each value of that
+        column, and shares are compared within it. ``preview(epsilon=…, rows=…)`` says what can be found.
 
         Guarantee: one question and one charge; the result costs nothing more, and sampling and noise are both in its
         p-value. Assumes: rows are independent persons. Proof: docs/proofs/comparisons.md
@@ -692,7 +694,7 @@ class Table:
         """
         from sfumato.tables import studies_compare
 
-        return studies_compare.two_sample(self, outcome, by=by, groups=groups, test=test, bins=bins)
+        return studies_compare.two_sample(self, outcome, by=by, groups=groups, test=test, bins=bins, blocks=blocks)
 
     def contingency(
         self,
