@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.engines.sources import CellFormat
     from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
+    from sfumato.studies.compare import compare
     from sfumato.studies.frontier import best_epsilon, fit_frontier
     from sfumato.studies.multiplicity import adjust
     from sfumato.studies.power import power
@@ -57,6 +58,7 @@ _HOME = {
     "client": ("sfumato.core.units", "client"),
     "coalesce": ("sfumato.engines.expressions", "coalesce"),
     "col": ("sfumato.engines.expressions", "col"),
+    "compare": ("sfumato.studies.compare", "compare"),
     "correlation": ("sfumato.tables.measures.association", "correlation"),
     "count": ("sfumato.tables.measures.row_count", "count"),
     "covariance": ("sfumato.tables.measures.association", "covariance"),
@@ -109,6 +111,7 @@ __all__ = [
     "client",
     "coalesce",
     "col",
+    "compare",
     "correlation",
     "count",
     "covariance",

@@ -7,8 +7,9 @@ mean and the true one can change is bounded and added. Proof: docs/proofs/moment
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 from sfumato.core.exact import Exact, probability
 from sfumato.core.release import Release
@@ -103,6 +104,11 @@ class Covariance(Derived):
             found.append((_held(float(self.scale) * low, self.within), _held(float(self.scale) * high, self.within)))
         return found
 
+    def at(self, **labels: Label) -> Self:
+        """The numbers whose labels are the given ones."""
+        kept, left = self._picked(labels)
+        return replace(self, moments=tuple(self.moments[place] for place in kept), labels=left)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variance(Covariance):
@@ -158,6 +164,14 @@ class Correlation(Derived):
             _quotient(both.ends(doubt), _root(one.ends(doubt), two.ends(doubt)))
             for both, one, two in zip(self.together, self.first, self.second, strict=True)
         ]
+
+    def at(self, **labels: Label) -> "Correlation":
+        """The numbers whose labels are the given ones."""
+        kept, left = self._picked(labels)
+        together, first, second = (
+            tuple(each[place] for place in kept) for each in (self.together, self.first, self.second)
+        )
+        return replace(self, together=together, first=first, second=second, labels=left)
 
 
 def _half_width(side: LinearCombination, number: LinearCombination, doubt: Fraction) -> float:

@@ -75,6 +75,9 @@ from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.study import Study
 
+if TYPE_CHECKING:
+    from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
+
 __all__ = ["Table"]
 
 Some = TypeVar("Some", bound=str | Exact | tuple[str, str])
@@ -685,6 +688,63 @@ class Table:
         from sfumato.tables.studies_batches import batches_of
 
         return batches_of(self, value, by)
+
+    def two_sample(
+        self,
+        outcome: str | Term | Expression,
+        *,
+        by: str | Term,
+        groups: Sequence[KeyValue] | None = None,
+        test: str = "auto",
+        bins: int | Sequence[object] | None = None,
+        blocks: str | Term | None = None,
+    ) -> "Study[TwoSampleResult]":
+        """Compare two groups: their shares of a condition, or the values of a column, with intervals and a p-value.
+
+        A condition, or a column of truth values, is compared by χ² with the noise in it, or with ``test="exact"``
+        conditionally as in Fisher's test; a number by Welch's test of means, or with ``test="rank"`` by Mann and
+        Whitney's over ``bins`` classes. With ``blocks`` the groups were assigned at random within each value of that
+        column, and shares are compared within it. ``preview(epsilon=…, rows=…)`` says what can be found.
+
+        Guarantee: one question and one charge; the result costs nothing more, and sampling and noise are both in its
+        p-value. Assumes: rows are independent persons. Proof: docs/proofs/comparisons.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> rows = pa.table({"arm": ["A", "B"] * 200, "died": [True, False] * 100 + [False, False] * 100})
+        >>> trial = vault.table(rows, name="trial", version="1", keys={"arm": ["A", "B"]})
+        >>> result = trial.two_sample("died", by="arm").release(epsilon=8)
+        >>> result.p_value < 0.01, round(result.estimate, 1)
+        (True, 0.5)
+        """
+        from sfumato.tables import studies_compare
+
+        return studies_compare.two_sample(self, outcome, by=by, groups=groups, test=test, bins=bins, blocks=blocks)
+
+    def contingency(
+        self,
+        rows: str | Term,
+        columns: str | Term | Expression,
+        *,
+        test: str = "chi-square",
+        scores: Sequence[float] | None = None,
+    ) -> "Study[ContingencyResult]":
+        """Test whether groups (``rows``) and categories (``columns``) are independent, for any number of both.
+
+        ``test="trend"`` tests whether a share rises or falls over ordered groups (Cochran and Armitage); ``scores`` are
+        the numbers that the groups stand for, else their own or their places.
+
+        Guarantee: as for :meth:`two_sample`. Proof: docs/proofs/comparisons.md
+
+        >>> from sfumato.demo.clinic import visits
+        >>> import sfumato as sf
+        >>> once = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> once.contingency("hospital", "sex").question.query.labels()["sex"]
+        ['F', 'M', 'F', 'M']
+        """
+        from sfumato.tables import studies_compare
+
+        return studies_compare.contingency(self, rows, columns, test=test, scores=scores)
 
     def with_limit(self, limit: Limit | Release) -> "Table":
         """The table under another limit: an ``sf.Limit``, or the release of :meth:`suggest_limit`.
