@@ -73,6 +73,10 @@ from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
 
+if TYPE_CHECKING:
+    from sfumato.studies.regression.result import RegressionResult
+    from sfumato.tables.study import Study
+
 __all__ = ["Table"]
 
 Some = TypeVar("Some", bound=str | Exact | tuple[str, str])
@@ -659,6 +663,32 @@ class Table:
             joins=self.joins,
         )
         return self._question(query)
+
+    def linear_regression(
+        self,
+        formula: str | None = None,
+        *,
+        outcome: str | None = None,
+        covariates: Sequence[str] | None = None,
+    ) -> "Study[RegressionResult]":
+        """A linear regression, such as ``"sbp ~ age + sex + C(ward)"``, or ``outcome=`` with ``covariates=[…]``.
+
+        Numbers need declared bounds, which their values are held to; factors need declared keys, the first of which is
+        the reference. ``a:b`` and ``a*b`` are products. All sums that it needs are one release.
+
+        Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
+        row of each person; complete cases; a residual variance that does not depend on the covariates.
+        Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.linear_regression(outcome="sbp", covariates=["age", "sex"]).question.query.design.names
+        ('Intercept', 'age', 'sex[M]')
+        """
+        from sfumato.tables import studies_regression
+
+        return studies_regression.linear_regression(self, studies_regression.model_of(formula, outcome, covariates))
 
     def with_limit(self, limit: Limit | Release) -> "Table":
         """The table under another limit: an ``sf.Limit``, or the release of :meth:`suggest_limit`.
