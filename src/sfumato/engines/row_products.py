@@ -9,7 +9,7 @@ from sfumato.core.exact import natural
 from sfumato.engines.expressions import columns_of
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import double, whole
-from sfumato.engines.sufficient_statistics import Columns, Places
+from sfumato.engines.sufficient_statistics import ROOM, Columns, Places
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class RowProducts:
     """Products of coded values: numbers from −1 to 1, signs, and indicators of levels; the first is 1.
 
     A number has a lattice of 2^15 steps, a factor one with a point for each level. Rows in which any value is missing
-    count as nothing. A person counts as the mean of the products of all complete rows, rounded toward 0.
+    count as nothing. A person with more complete rows than the limit counts as that many times the mean of them.
 
     Guarantee: each product is a whole number within ±2^30, one of squares and indicators is not negative, and where a
     level is not met it is 0: whatever the row holds, and whichever way an engine rounds doubles.
@@ -80,14 +80,14 @@ class RowProducts:
         return row
 
     def of_person(self, sums: Columns, rows: int) -> Columns:
-        """The mean over the complete rows of a person, of whom one row's worth counts."""
+        """Scaled down to ``rows`` rows' worth where a person has more complete rows, and rounded toward 0."""
         import ibis
 
-        if rows != 1:
-            raise InvalidInput("a person counts as one row in products of columns; nothing was read.")
-        number = ibis.greatest(sums[0], whole(self.height)).cast("float64") / double(float(self.height))
-        means = [part.cast("float64") / number for part in sums]
-        return [ibis.ifelse(mean < double(0.0), mean.ceil(), mean.floor()).cast("int64") for mean in means]
+        number = sums[0] >> (2 * BITS)
+        share = double(rows * (1 - ROOM)) / ibis.greatest(number, whole(1)).cast("float64")
+        scaled = [part.cast("float64") * share for part in sums]
+        held = [ibis.ifelse(part < double(0.0), part.ceil(), part.floor()).cast("int64") for part in scaled]
+        return [ibis.ifelse(number > whole(rows), less, part) for part, less in zip(sums, held, strict=True)]
 
 
 def _product(each: RowProduct, held: Columns) -> ir.Value:

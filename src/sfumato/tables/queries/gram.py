@@ -8,8 +8,8 @@ from math import isqrt
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.cut import LimitCut, person_word
-from sfumato.core.description import Description, phrase
+from sfumato.core.cut import LimitCut, cut_by
+from sfumato.core.description import Description
 from sfumato.core.finding import check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
@@ -20,7 +20,7 @@ from sfumato.core.units import Unit
 from sfumato.engines.expressions import Expression, Named, Term, when, written
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.row_products import ROOT, RowProduct, RowProducts
-from sfumato.errors import InvalidInput, Refused
+from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
 from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination, Noise
@@ -49,9 +49,9 @@ class Gram:
     (:mod:`sfumato.studies.regression.design`).
 
     Guarantee: :meth:`sensitivity` bounds the move of the whole vector for one unit, rounding to the lattice included;
-    brute-forced over neighbours. Assumes: one row a person counts; of a person with several complete rows that is the
-    mean of their products. Rows in which a value is missing, or whose key is not declared, do not count. Public: every
-    field. Proof: docs/proofs/regression.md
+    brute-forced over neighbours. Assumes: the limit is enforced by the engine; a person with more complete rows counts
+    as so many times the mean of them. Rows in which a value is missing, or whose key is not declared, do not count.
+    Public: every field. Proof: docs/proofs/regression.md
     """
 
     KIND: ClassVar[str] = "query.gram"
@@ -120,7 +120,7 @@ class Gram:
         held = [*self.numbers, self.outcome]
         lattices = [Lattice(value=of.value, low=of.low, high=of.high, steps=ROOT) for of in held]
         lattices += [_coded(keys) for keys in self.factors]
-        names = [*(written(of.value) for of in held), *(keys.column for keys in self.factors)]
+        names = [*map(_name, held), *(keys.column for keys in self.factors)]
         at = {name: place for place, name in enumerate(names)}
         return RowProducts(
             lattices=tuple(lattices),
@@ -145,7 +145,7 @@ class Gram:
         A row fills one level of each factor, so it moves as many products as a design with one level each has. Where
         another replaces it, a product of squares and indicators moves by 1 at most, others by 2; the number of rows
         and indicators that both fill do not move; a factor whose level differs moves twice the products by 1 each.
-        A person's means are rounded toward 0, which lets each number move by one step more.
+        A person's sums that were scaled down are rounded toward 0, which lets each number move by two steps more.
         """
         filled = sum(_within(each, {}) for each in self.products)
         alone = Move(l1=filled * HEIGHT, l2_squared=filled * HEIGHT**2, linf=HEIGHT)
@@ -159,24 +159,17 @@ class Gram:
             l1 = max(l1, min(sum(moves), 2 * filled))
             squares = max(squares, min(sum(move**2 for move in moves), 4 * filled))
             linf = max(linf, *moves)
-        size = self.size
+        size, more = self.size, 2
         met = Move(
-            l1=l1 * HEIGHT + size,
-            l2_squared=squares * HEIGHT**2 + 2 * (isqrt(squares * size) + 1) * HEIGHT + size,
-            linf=linf * HEIGHT + 1,
+            l1=l1 * HEIGHT + more * size,
+            l2_squared=squares * HEIGHT**2 + 2 * more * (isqrt(squares * size) + 1) * HEIGHT + more**2 * size,
+            linf=linf * HEIGHT + more,
         )
         return Reach(numbers=size, alone=alone, met=met, loose=BETWEEN)
 
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
-        """How far one unit, held to one row, can move the sums."""
+        """How far one unit, held to ``limit``, can move the sums."""
         given = contribution(unit, limit, self.joins)
-        if given.rows != 1:
-            raise Refused(
-                f"a regression takes one row of each person, and the limit is {given.rows} rows; rows of one person "
-                "depend on each other, and standard errors would be too small. Nothing was read and nothing was "
-                "spent. Make one row a person first: table.per_person(…), or say with_limit(sf.Limit(groups=1, "
-                "rows_per_group=1))."
-            )
         return joint_reach([self.reach], given, cells=1)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
@@ -202,9 +195,8 @@ class Gram:
         )
 
     def cut(self, unit: Unit, limit: Limit | None) -> LimitCut:
-        """A person counts as one row."""
-        words = phrase("cut.each", person=person_word(unit, limit)) if limit else None
-        return LimitCut(words=words, rows=(unit, self.where, self.joins))
+        """What a person has above the limit is scaled down."""
+        return cut_by(unit, limit, cells=1, counted="worth", rows=(unit, self.where, self.joins))
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of the sums, in rows; how many rows there are does not change it."""
@@ -212,7 +204,11 @@ class Gram:
 
 
 def _number(of: Clamped) -> BoundedNumber:
-    return BoundedNumber(name=written(of.value), low=of.low, high=of.high)
+    return BoundedNumber(name=_name(of), low=of.low, high=of.high)
+
+
+def _name(of: Clamped) -> str:
+    return of.value.column if isinstance(of.value, Named) else written(of.value)
 
 
 def _coded(keys: Keys) -> Lattice:
