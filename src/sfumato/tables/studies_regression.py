@@ -13,8 +13,9 @@ from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import Named
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.laws import RoundedGaussian
 from sfumato.studies.regression.linear import fit_linear
-from sfumato.studies.regression.result import RegressionResult
+from sfumato.studies.regression.result import RegressionResult, excess_of
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
 from sfumato.tables.persons import is_per_person
@@ -24,7 +25,7 @@ from sfumato.tables.study import Study
 if TYPE_CHECKING:
     from sfumato.tables.table import Table
 
-__all__ = ["Model", "linear_regression", "model_of"]
+__all__ = ["Model", "factor_of", "kurtosis_of", "linear_regression", "model_of", "number_of", "single_rows"]
 
 FACTOR = re.compile(r"^C\((?:`([^`]+)`|([^\s(),`]+))\)$")
 
@@ -105,13 +106,14 @@ def _column(expr: str, factors: set[str]) -> str:
     return expr
 
 
-def single_rows(table: "Table", study: str) -> None:
-    """Refuse a table that is grouped, or in which a person may have several rows."""
+def single_rows(table: "Table", study: str, *, cells: bool = False) -> None:
+    """Refuse a table that is grouped, or in which a person may have several rows; in several ``cells``, too."""
     if table.by:
         raise InvalidInput(f"{study} takes a table that is not grouped; nothing was done. Name groups as covariates.")
-    if table.limit is not None and table.limit.rows_per_group != 1 and not is_per_person(table.joins):
+    most = 1 if table.limit is None else table.limit.rows if cells else table.limit.rows_per_group
+    if most != 1 and not is_per_person(table.joins):
         raise Refused(
-            f"{study} takes one row of each person, and {table.limit.rows_per_group} may count here: rows of one "
+            f"{study} takes one row of each person, and {most} may count here: rows of one "
             "person depend on each other, and standard errors would be too small. Nothing was read and nothing was "
             "spent. Make one row a person first: table.per_person(…), or say with_limit(sf.Limit(groups=1, "
             "rows_per_group=1))."
@@ -191,9 +193,15 @@ def _linear_result(release: Release) -> RegressionResult:
         rows=float(fit.rows),
         free=max(float(fit.rows) - len(names), 1.0),
         noise=fit.noise,
+        excess=excess_of(half * to_natural @ fit.weights, variance, np.diagonal(spread), kurtosis_of(release)),
         residual_deviation=half * float(np.sqrt(fit.residual_variance)),
         clipped=(design.outcome.name, *(each.name for each in design.numbers)),
     )
+
+
+def kurtosis_of(release: Release) -> float:
+    """The excess kurtosis of the noise of one number; that of Laplace where it is not Gaussian."""
+    return 0.0 if isinstance(release.statement.law, RoundedGaussian) else 3.0
 
 
 def _linear_foreseen(preview: Preview, rows: int | None) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ class LinearFit:
     """Of one row, raised by 1.28 standard deviations of its noise; at most 1."""
     noise: NDArray[np.float64]
     """Which part of the variance of each coefficient the privacy noise is."""
+    weights: NDArray[np.float64]
+    """How each coefficient depends on the noise of each sum."""
 
 
 def fit_linear(design: Design, sums: NDArray[np.float64], variance: float) -> LinearFit:
@@ -66,4 +68,5 @@ def fit_linear(design: Design, sums: NDArray[np.float64], variance: float) -> Li
         rows=rows,
         residual_variance=residual,
         noise=share,
+        weights=inverse @ of_scores,
     )

@@ -15,7 +15,7 @@ from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
 from sfumato.studies.result import Cell, ResultTable, StudyResult
 
-__all__ = ["ModelKind", "RegressionResult"]
+__all__ = ["ModelKind", "RegressionResult", "excess_of", "heavier", "lighter"]
 
 ModelKind = Literal["linear", "logistic", "poisson"]
 RATIOS = {"logistic": "odds_ratio", "poisson": "rate_ratio"}
@@ -46,6 +46,8 @@ class RegressionResult(StudyResult):
     """Degrees of freedom of the tests; ``inf`` for a normal distribution."""
     noise: NDArray[np.float64]
     """Which part of the variance of each coefficient the privacy noise is."""
+    excess: NDArray[np.float64]
+    """The excess kurtosis of each coefficient: Laplace noise has heavier tails than a normal distribution."""
     residual_deviation: float | None = None
     clipped: tuple[str, ...] = ()
     """Columns whose values were held to declared bounds."""
@@ -76,7 +78,7 @@ class RegressionResult(StudyResult):
         level = float(probability(confidence, "confidence"))
         if self.covariance is None:
             return dict.fromkeys(self.names, (-inf, inf))
-        wide = self._quantile((1 + level) / 2) * self._errors
+        wide = heavier(self._quantile((1 + level) / 2), self.excess) * self._errors
         ends = zip(self.estimates - wide, self.estimates + wide, strict=True)
         return {name: (float(low), float(high)) for name, (low, high) in zip(self.names, ends, strict=True)}
 
@@ -91,6 +93,7 @@ class RegressionResult(StudyResult):
 
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.abs(self.estimates / self._errors)
+        z = lighter(z, self.excess)
         tail = stats.t.sf(z, self.free) if isfinite(self.free) else stats.norm.sf(z)
         return [float(each) for each in 2 * tail]
 
@@ -192,6 +195,38 @@ class RegressionResult(StudyResult):
         return summary(self)
 
     __repr__ = __str__
+
+
+def heavier(z: float, excess: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A quantile of a distribution with this excess kurtosis from that of one without (Cornish and Fisher).
+
+    Never below it, and for Laplace noise alone above its own: 2.17 where that has 2.12.
+
+    >>> [round(float(each), 2) for each in heavier(1.96, np.array([0.0, 3.0]))]
+    [1.96, 2.17]
+    """
+    return np.asarray(z * (1 + excess * max(z * z - 3, 0.0) / 24))
+
+
+def lighter(given: NDArray[np.float64], excess: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What :func:`heavier` makes of it is what is given: so that p-values and intervals agree."""
+    low, high = np.zeros_like(given), np.where(np.isnan(given), 0.0, np.minimum(given, 1e6))
+    for _ in range(80):
+        middle = (low + high) / 2
+        above = middle * (1 + excess * np.maximum(middle * middle - 3, 0.0) / 24) > given
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(np.isnan(given), nan, low)
+
+
+def excess_of(
+    weights: NDArray[np.float64], variance: float, total: NDArray[np.float64], kurtosis: float
+) -> NDArray[np.float64]:
+    """The excess kurtosis of sums of noises with these weights, beside sampling error that has none.
+
+    ``variance`` and ``kurtosis`` are those of each noise, ``total`` the variance of each sum with sampling error.
+    """
+    fourth = kurtosis * variance**2 * np.sum(weights**4, axis=-1)
+    return np.asarray(fourth / np.where(total > 0, total, 1.0) ** 2)
 
 
 def _ratio(coefficient: float) -> float:
