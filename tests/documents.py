@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sfumato.core.documents import UNWRITTEN
 from sfumato.core.query import Dataset
 from sfumato.core.statement import Statement
-from sfumato.engines.expressions import Value
+from sfumato.engines.expressions import Named, Value
 from sfumato.engines.expressions.literals import Date, Time
 from sfumato.errors import SfumatoError
 from sfumato.graphs.block_models import canonical
@@ -27,6 +27,7 @@ from sfumato.mechanisms.matrix import Matrix
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
+from sfumato.tables.queries.gram import Gram
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
@@ -119,6 +120,19 @@ def marginals(draw: st.DrawFn) -> Marginals:
     tables = draw(st.lists(several, min_size=1, max_size=3, unique_by=lambda by: tuple(it.column for it in by)))
     rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(Marginals).items() if name in MORE}
     return Marginals(tables=tuple(tables), **rest)
+
+
+@st.composite
+def gram(draw: st.DrawFn) -> Gram:
+    """An outcome, a number, and factors of two levels or more, each of them a term."""
+    names = draw(st.lists(COLUMNS, min_size=2, max_size=4, unique=True))
+    ranges = (Fraction(0), Fraction(draw(st.integers(1, 9))))
+    held = [Clamped(value=Named(column=name), low=ranges[0], high=ranges[1]) for name in names[:2]]
+    levels = (TEXTS | WHOLES | TRUTHS).filter(lambda values: len(values) > 1)
+    factors = tuple(Keys(column=name, values=tuple(draw(levels))) for name in names[2:])
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(Gram).items() if name in MORE}
+    terms = ((), *((name,) for name in names[1:]))
+    return Gram(outcome=held[0], numbers=(held[1],), factors=factors, terms=terms, **rest)
 
 
 @st.composite
@@ -216,6 +230,7 @@ MORE = ("dataset", "where", "joins")
 RARE: dict[str, st.SearchStrategy[Any]] = {
     "keys": keys(),
     "query.top": top(),
+    "query.gram": gram(),
     "query.marginals": marginals(),
     "query.layered_count": layered_count(),
     "query.magnitudes": magnitudes(),

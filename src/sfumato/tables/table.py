@@ -77,6 +77,7 @@ from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
     from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
+    from sfumato.studies.regression.result import RegressionResult
 
 __all__ = ["Table"]
 
@@ -745,6 +746,89 @@ class Table:
         from sfumato.tables import studies_compare
 
         return studies_compare.contingency(self, rows, columns, test=test, scores=scores)
+
+    def linear_regression(
+        self,
+        formula: str | None = None,
+        *,
+        outcome: str | None = None,
+        covariates: Sequence[str] | None = None,
+    ) -> "Study[RegressionResult]":
+        """A linear regression, such as ``"sbp ~ age + sex + C(ward)"``, or ``outcome=`` with ``covariates=[…]``.
+
+        Numbers need declared bounds, which their values are held to; factors need declared keys, the first of which is
+        the reference. ``a:b`` and ``a*b`` are products. All sums that it needs are one release.
+
+        Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
+        row of each person; complete cases; a residual variance that does not depend on the covariates.
+        Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.linear_regression(outcome="sbp", covariates=["age", "sex"]).question.query.design.names
+        ('Intercept', 'age', 'sex[M]')
+        """
+        from sfumato.tables import studies_regression
+
+        return studies_regression.linear_regression(self, studies_regression.model_of(formula, outcome, covariates))
+
+    def logistic_regression(
+        self,
+        formula: str | None = None,
+        *,
+        outcome: str | None = None,
+        covariates: Sequence[str] | None = None,
+        cuts: Mapping[str, Sequence[object]] | None = None,
+        event: KeyValue | None = None,
+    ) -> "Study[RegressionResult]":
+        """A logistic regression on groups, such as ``"died ~ sex + age"`` with ``cuts={"age": [0, 40, 65, 120]}``.
+
+        Rows are counted in each cell of the covariates and the outcome, which is one ordinary release; the model is
+        fitted to the noisy counts. So every covariate must be a factor with declared keys, or a number that ``cuts``
+        turns into one. The outcome has two declared keys; ``event`` says which is the event, else it is the last one.
+
+        Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
+        row of each person; complete cases; that the model holds. Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.logistic_regression(outcome="sex", covariates=["hospital"]).question.query.size
+        4
+        """
+        from sfumato.tables import studies_cells, studies_regression
+
+        model = studies_regression.model_of(formula, outcome, covariates)
+        return studies_cells.logistic_regression(self, model, cuts=cuts or {}, event=event)
+
+    def poisson_regression(
+        self,
+        formula: str | None = None,
+        *,
+        outcome: str | None = None,
+        covariates: Sequence[str] | None = None,
+        cuts: Mapping[str, Sequence[object]] | None = None,
+    ) -> "Study[RegressionResult]":
+        """A regression of the logarithm of a mean on groups, such as ``"stays ~ sex + C(ward)"``, with rate ratios.
+
+        Rows, sums and squares of the outcome are added up in each cell of the covariates, for one charge. Covariates
+        are as for :meth:`logistic_regression`; the outcome is a number with declared bounds from 0 or more on. Its
+        variance is measured, so it may be larger or smaller than its mean.
+
+        Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
+        row of each person; complete cases; that the model of the mean holds. Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.poisson_regression(outcome="age", covariates=["sex"]).question.query.size
+        6
+        """
+        from sfumato.tables import studies_cells, studies_regression
+
+        model = studies_regression.model_of(formula, outcome, covariates)
+        return studies_cells.poisson_regression(self, model, cuts=cuts or {})
 
     def with_limit(self, limit: Limit | Release) -> "Table":
         """The table under another limit: an ``sf.Limit``, or the release of :meth:`suggest_limit`.
