@@ -33,7 +33,7 @@ from sfumato.governance.ledger_state import (
     question_key,
     request_of,
 )
-from sfumato.governance.signed_record import account_in
+from sfumato.governance.signed_record import Writing, account_in
 from sfumato.governance.terms import after
 from sfumato.governance.transaction import Transaction
 
@@ -198,7 +198,7 @@ class DurableLedger:
             check_days(reads)
         asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
 
-        def charged() -> Reservation:
+        def charged() -> tuple[Reservation, bool]:
             return self._reserved(
                 cost,
                 asked=asked,
@@ -210,7 +210,10 @@ class DurableLedger:
                 question=question,
             )
 
-        return self.ledger.lease.within(charged)
+        reservation, found = self.ledger.lease.within(charged)
+        if found:
+            self.ledger.lease.renew()
+        return reservation
 
     def _reserved(
         self,
@@ -223,7 +226,9 @@ class DurableLedger:
         lasts: timedelta | None,
         reads: tuple[str, str] | None,
         question: str | None,
-    ) -> Reservation:
+    ) -> tuple[Reservation, bool]:
+        """The charge, and whether it is one that was open before: then the witness is asked before anybody draws."""
+        found = False
         with self.ledger.record.writing() as writing:
             transaction, at = writing.transaction, writing.time()
             self._check_signer(transaction, at)
@@ -249,7 +254,9 @@ class DurableLedger:
             known = None if idempotency is None else transaction.charge_named(idempotency)
             if known is not None:
                 number, account = known.number, _same(transaction, known, entry)
-                writing.confirm()
+                found = self._found_open(writing, known)
+                if not found:
+                    writing.confirm()
             else:
                 admit(transaction, entry)
                 self.ledger.lease.admit(transaction, cost)
@@ -257,14 +264,35 @@ class DurableLedger:
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
                 account = self._stated(charged)
                 number = writing.append(replace(entry, account=account)).head.number
-        return Reservation(number=number, cost=cost, account=account, reads=reads)
+        return Reservation(number=number, cost=cost, account=account, reads=reads), found
+
+    def _found_open(self, writing: Writing, charge: Charge) -> bool:
+        """Enter that rows may be read once more for a charge that was open before, where a witness is named.
+
+        A copy of database and anchor holds the charge too. The entry has a random part, so that a witness who has seen
+        that of one copy refuses the other; and it counts against the lease, since somebody may be drawing already.
+        """
+        transaction = writing.transaction
+        if charge.state is not State.RESERVED or not charge.started:
+            return False
+        self.ledger.lease.admit(transaction, charge.cost)
+        if transaction.decision_state().witness is None:
+            return False
+        writing.append(Started(at=writing.time(), charge=charge.number))
+        return True
 
     def start(self, reservation: Reservation) -> None:
-        """Say, durably, that rows are read from now on for a queued charge."""
+        """Say, durably, that rows are read from now on for a queued charge.
+
+        One that the witness has seen waiting, a copy may hold too: then the witness is asked before a row is read.
+        """
         with self.ledger.record.writing() as writing:
             charge = writing.transaction.reserved(reservation.number)
+            seen = self.ledger.lease.has_seen(writing.transaction, charge.number)
             if not charge.started:
                 writing.append(Started(at=writing.time(), charge=charge.number))
+        if seen:
+            self.ledger.lease.renew()
 
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key, if there is one."""
@@ -279,12 +307,21 @@ class DurableLedger:
     def again(self, number: int, question: str) -> Reservation:
         """The open charge of a question, by its number, for a stream that goes on; charges nothing."""
         with self.ledger.record.reading() as transaction:
+            named = transaction.decision_state().witness
             if transaction.known(number).state is not State.RESERVED:
                 raise Refused(
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
                     "released is kept: ask for released(…)."
                 )
-        return self._made_for(number, question)
+        found = self._made_for(number, question)
+        if named is not None:
+            self.ledger.lease.within(lambda: self._gone_on_with(number))
+            self.ledger.lease.renew()
+        return found
+
+    def _gone_on_with(self, number: int) -> None:
+        with self.ledger.record.writing() as writing:
+            self._found_open(writing, writing.transaction.reserved(number))
 
     def settled(self, number: int, question: str) -> Release | None:
         """The answer that the charge of a question, by its number, was settled with; None while it is open."""

@@ -266,7 +266,10 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """From here on rows may be read for a charge that was queued."""
+    """From here on rows may be read for a charge that was queued, or once more for one that was open before.
+
+    Read once more, its cost is added to the sums of heads, and to no balance: one answer at most is stored for it.
+    """
 
     KIND: ClassVar[str] = "ledger.started"
     VERSION: ClassVar[int] = 1
