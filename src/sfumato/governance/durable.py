@@ -4,6 +4,7 @@ Order of a charge: reserve (durable, then anchored), read and draw, store the an
 deliver. Whatever stops in between leaves the charge counted.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
 from sfumato.core.days import check_days
+from sfumato.core.documents import canonical
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
@@ -399,8 +401,14 @@ class DurableLedger:
                 )
             writing.append(Released(at=writing.time(), charge=charge.number))
 
-    def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored]) -> bool:
-        """Let no row of these versions, nor under other names declared before, be read any more; False if closed."""
+    def close(
+        self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored], *, of_others: bool = True
+    ) -> bool:
+        """Let no row of these versions, nor under other names declared before, be read any more; False if closed.
+
+        Where it is not known that rows lie where somebody says, not ``of_others``: then versions that are about the
+        people of these datasets are closed under other names, and no others.
+        """
         with self.ledger.record.writing() as writing:
             first = not any(_shut(writing.transaction, dataset, what) for dataset, what in stored.items())
             for dataset in datasets:
@@ -408,9 +416,13 @@ class DurableLedger:
                 first = first and not (edition is not None and edition.closed)
                 if edition is not None and not edition.closed:
                     writing.append(DatasetClosed(at=writing.time(), dataset=dataset))
-            names = tuple(sorted({name for what in stored.values() for name in what.names}))
+            names = {
+                name if of_others else _about(writing.transaction, dataset, name)
+                for dataset, what in stored.items()
+                for name in what.names
+            }
             if names:
-                writing.append(DataClosed(at=writing.time(), names=names))
+                writing.append(DataClosed(at=writing.time(), names=tuple(sorted(names))))
         return first
 
     def closed(self, dataset: Dataset) -> bool:
@@ -451,8 +463,14 @@ class DurableLedger:
 
 def _shut(transaction: Transaction, dataset: Dataset, stored: Stored) -> bool:
     closed = transaction.decision_state().closed
-    last = max((closed.get(name, 0) for name in stored.names), default=0)
+    names = {*stored.names, *(_about(transaction, dataset, name) for name in stored.names)} if closed else set()
+    last = max((closed.get(name, 0) for name in names), default=0)
     return last > 0 and transaction.declared(dataset) < last
+
+
+def _about(transaction: Transaction, dataset: Dataset, name: str) -> str:
+    """The name of stored rows among those of the people that a dataset is about."""
+    return hashlib.sha256(canonical([transaction.population(dataset.name) or "", name]).encode()).hexdigest()
 
 
 def _same(transaction: Transaction, known: Charge, asked: Reserved) -> Account:

@@ -148,7 +148,7 @@ class DatasetClosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataClosed:
-    """The stored rows behind a version that was closed, by digests of where they lie.
+    """The stored rows behind a version that was closed, by digests of where they lie, or of their people and that.
 
     Every version that was declared before and reads one of them is closed with it, whatever it is called. One that is
     declared later is the steward's word that the data was mended.

@@ -342,7 +342,8 @@ class ServedAccount:
                 "was closed."
             )
         stored = {dataset: Stored(since=0, names=frozenset(names)) for dataset, names in asked.stored}
-        return said.TruthReply(truth=self.account.close(asked.datasets, stored))
+        # Where rows lie is the client's word alone: it reaches no further than the people it was charged for.
+        return said.TruthReply(truth=self.account.close(asked.datasets, stored, of_others=False))
 
     def _closed(self, asked: said.ClosedRequest) -> said.TruthReply:
         return said.TruthReply(truth=self.account.closed(asked.dataset))
