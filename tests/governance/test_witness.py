@@ -31,7 +31,7 @@ from sfumato.governance.witness import Conflict, Witness
 from sfumato.governance.witness_client import WitnessClient
 from sfumato.governance.witness_server import WitnessServer
 from sfumato.governance.witnessed import Extension, LastSeen, SignedExtension, WitnessedHead
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, readable, sqlite_home
 from tests.governance.signers import key_of, keyed
 
 LEASE = Budget(epsilon=1)
@@ -103,7 +103,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def charge(ledger: Ledger, cost: Budget = QUARTER, question: str = "q") -> None:
     account = ledger.account(ACCOUNT, unit=PATIENT)
-    account.commit_text(account.reserve(cost, datasets=[VISITS]), question, "{}")
+    account.commit_text(account.reserve(cost, datasets=[readable(ledger)]), question, "{}")
 
 
 def spent(ledger: Ledger) -> Fraction:

@@ -309,8 +309,9 @@ class DurableLedger:
     def again(self, number: int, question: str) -> Reservation:
         """The open charge of a question, by its number, for a stream that goes on; charges nothing."""
         with self.ledger.record.reading() as transaction:
-            named = transaction.decision_state().witness
-            if transaction.known(number).state is not State.RESERVED:
+            named, charge = transaction.decision_state().witness, transaction.known(number)
+            transaction.check_certain(charge)
+            if charge.state is not State.RESERVED:
                 raise Refused(
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
                     "released is kept: ask for released(…)."
@@ -401,9 +402,7 @@ class DurableLedger:
                 )
             writing.append(Released(at=writing.time(), charge=charge.number))
 
-    def close(
-        self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored], *, of_others: bool = True
-    ) -> bool:
+    def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored], *, of_others: bool = True) -> bool:
         """Let no row of these versions, nor under other names declared before, be read any more; False if closed.
 
         Where it is not known that rows lie where somebody says, not ``of_others``: then versions that are about the

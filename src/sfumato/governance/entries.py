@@ -334,12 +334,13 @@ class Recovered:
     the board who agreed, each with a signature (before rows were signed: where the board knew a key). ``whole`` says
     that nobody knows what the lost entries charged: then every balance is used up. ``after`` is the digest of the last
     entry that is left, ``expires`` until when members may have agreed. ``witnessed`` is the text of the last head that
-    the witness had countersigned, where it was asked, and ``basis`` says in words how the gap is known. The first
-    versions stated none of these four.
+    the witness had countersigned, where it was asked, and ``basis`` says in words how the gap is known. ``closes`` says
+    that all versions of data are closed that were declared before: one of the lost entries may have closed them. The
+    first versions stated none of these five.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
     at: str
     reason: str
     anchored: str
@@ -351,6 +352,7 @@ class Recovered:
     expires: str | None = None
     witnessed: str = ""
     basis: str = ""
+    closes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
