@@ -125,28 +125,42 @@ class DurableLedger:
         """The answer that a charge was settled with; None while it is open."""
         return self._read(self.answer_of(reservation))
 
-    def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
+    def stored(
+        self, key: str, datasets: Sequence[Dataset] = (), *, reads: tuple[str, str] | None = None
+    ) -> Release | None:
         """The answer given to the same question before, if there is one and its datasets may still be used like this.
 
-        It costs nothing, and still goes to somebody for some purpose: terms and vetoes hold for it too.
+        It costs nothing, and still goes to somebody for some purpose: terms and vetoes hold for it too. One that was
+        charged for other days of the data than are stated now is refused.
         """
-        return self._read(self.stored_text(key, datasets))
+        return self._read(self.stored_text(key, datasets, reads=reads))
 
-    def stored_text(self, key: str, datasets: Sequence[Dataset] = ()) -> str | None:
+    def stored_text(
+        self, key: str, datasets: Sequence[Dataset] = (), *, reads: tuple[str, str] | None = None
+    ) -> str | None:
         """The same by the text of its certificate."""
         text = self.answer(key)
-        if text is not None:
-            self.check_use(datasets)
+        if text is None:
+            return None
+        self.check_use(datasets)
+        paid, stated = self.paid_for(key), reads or self.reads
+        if paid is not None and None not in (paid.reads, stated) and paid.reads != stated:
+            raise Refused(
+                f"the same question was charged as one that reads {_days(paid.reads)}, and is asked now as one that "
+                f"reads {_days(stated)}: one of the two is wrong, and the stored answer is not delivered. Nothing was "
+                "read and nothing was spent. State the days that the data hold; where they have changed, declare a new "
+                "version."
+            )
         return text
 
-    def paid_for(self, question: str) -> tuple[Dataset, ...]:
-        """The datasets that the charge behind a stored answer was made for; none where there is no answer."""
+    def paid_for(self, question: str) -> Reserved | None:
+        """The charge behind a stored answer, as it was entered; None where there is no answer."""
         with self.ledger.record.reading() as transaction:
             found = transaction.answer(question_key(question))
             answer = None if found is None else transaction.entry_at(*found)
             charge = transaction.known(answer.charge) if isinstance(answer, Committed) else None
             entry = None if charge is None else transaction.entry_at(charge.number, charge.digest)
-        return entry.datasets if isinstance(entry, Reserved) else ()
+        return entry if isinstance(entry, Reserved) else None
 
     def check_use(self, datasets: Sequence[Dataset]) -> None:
         """Refuse datasets that may not be used like this now, by terms, vetoes and the board; writes nothing."""
@@ -465,6 +479,10 @@ def _shut(transaction: Transaction, dataset: Dataset, stored: Stored) -> bool:
     names = {*stored.names, *(_about(transaction, dataset, name) for name in stored.names)} if closed else set()
     last = max((closed.get(name, 0) for name in names), default=0)
     return last > 0 and transaction.declared(dataset) < last
+
+
+def _days(reads: tuple[str, str] | None) -> str:
+    return "" if reads is None else "/".join(reads)
 
 
 def _about(transaction: Transaction, dataset: Dataset, name: str) -> str:

@@ -311,8 +311,9 @@ class ServedAccount:
     # ------------------------------------------------------------------------------------------------------ answers
 
     def _stored(self, asked: said.StoredRequest) -> said.AnswerReply:
-        datasets = (*asked.datasets, *self.account.paid_for(asked.question))  # whatever the client leaves out
-        return said.AnswerReply(certificate=self.account.stored_text(asked.question, datasets))
+        paid = self.account.paid_for(asked.question)
+        datasets = (*asked.datasets, *(() if paid is None else paid.datasets))  # whatever the client leaves out
+        return said.AnswerReply(certificate=self.account.stored_text(asked.question, datasets, reads=asked.reads))
 
     def _given(self, asked: said.GivenRequest) -> said.AnswerReply:
         entry = self._usable(asked.number)
