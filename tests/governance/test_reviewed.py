@@ -339,6 +339,30 @@ def test_a_recovery_that_lost_nothing_closes_no_data(home: Home) -> None:
     assert back.verify() == ()
 
 
+def test_an_account_without_a_delta_that_a_lost_delta_shut_says_so_and_is_opened_by_a_raise(home: Home) -> None:
+    """A raise of its cap, and a release with that δ, may be among the lost entries: so the δ is charged to it too."""
+    ledger = governed(home, project=Budget(epsilon=2))
+    lost = Budget(epsilon=1, delta="1/10000")
+    ledger.open_account("hospital/library", unit=PATIENT, cap=Budget(epsilon=9, delta="1/1000"), reason="a")
+    passed(ledger, asked(ledger))
+    charged(ledger)
+    backup = Backup(home)
+    use = {"purpose": "research/health", "recipient": "public"}
+    ledger.account("hospital/library", unit=PATIENT, **use).reserve(lost, datasets=[VISITS])
+    backup.restore()
+    back = recovered(home, approvals={"ben": key_of("ben"), "cho": key_of("cho")})
+    passed(back, asked(back))
+    with pytest.raises(BudgetExceeded, match=r"has nothing left") as shut:
+        charged(back)
+    assert "It is δ = 1/10000 beyond its cap, by a recovery after entries were lost" in str(shut.value)
+    assert "its δ is used up and its ε is not (= 9/10 is left)" in str(shut.value)
+    assert "raised by that much: sfumato budget request" in str(shut.value)
+    amount = Budget(epsilon=0, delta=lost.delta)
+    passed(back, asked(back, Action.RAISE, account=ACCOUNT, amount=amount, subject="the gap"))
+    charged(back)
+    same_books(back)
+
+
 def last_recovery(ledger: Ledger) -> Recovered:
     return [entry for row in ledger.rows() if isinstance(entry := row.entry, Recovered)][-1]
 
