@@ -251,7 +251,7 @@ class DurableLedger:
             lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
-                account=self._stated(account_in(transaction, self.path)),
+                account=self._stated(transaction, account_in(transaction, self.path)),
                 unit=self.unit,
                 datasets=asked,
                 lines=lines,
@@ -278,7 +278,7 @@ class DurableLedger:
                 self.ledger.lease.admit(transaction, cost)
                 balance = account_in(transaction, self.path)
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
-                account = self._stated(charged)
+                account = self._stated(transaction, charged)
                 number = writing.append(replace(entry, account=account)).head.number
         return Reservation(number=number, cost=cost, account=account, reads=reads), found
 
@@ -455,9 +455,11 @@ class DurableLedger:
             keys = transaction.decision_state().keys or self.ledger.record.opening
             keys.check(Role.RELEASE, self.signer, transaction.end().number + 1, at)
 
-    def _stated(self, balance: Balance) -> Account:
-        """How the account stands, as releases state it."""
-        return replace(balance.account(self.path, self.ledger.identifier), custody=self.custody)
+    def _stated(self, transaction: Transaction, balance: Balance) -> Account:
+        """How the account stands, as releases state it, and who keeps its ledger and watches over it."""
+        named = transaction.decision_state().witness
+        stated = balance.account(self.path, self.ledger.identifier)
+        return replace(stated, custody=self.custody, witness=None if named is None else named.key)
 
     def _permitted(
         self, transaction: Transaction, datasets: Sequence[Dataset], at: str, cost: Budget
