@@ -374,7 +374,7 @@ def recover(
     from sfumato.cli.requests import wrote
     from sfumato.core.budget import Budget
     from sfumato.governance import settings
-    from sfumato.governance.agreements import Agreement
+    from sfumato.governance.agreements import CLOSED, Agreement
     from sfumato.governance.declared import board_of
     from sfumato.governance.entries import Recovered
     from sfumato.governance.ledger import Ledger
@@ -417,13 +417,24 @@ def recover(
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
-        say_json({"entry": number, "lost": entry.lost, "charged": gap, "whole": entry.whole, "basis": entry.basis})
+        say_json(
+            {
+                "entry": number,
+                "lost": entry.lost,
+                "charged": gap,
+                "whole": entry.whole,
+                "basis": entry.basis,
+                "closes": entry.closes,
+            }
+        )
         return
     if entry.whole:
         say("Nobody knows what was charged: nothing is left under any cap.")
     else:
         say(f"{counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
     say(f"How that is known: {entry.basis}.")
+    if entry.closes:
+        say(CLOSED)
     say(f"The ledger goes on at entry {number}. Publish its new head: sfumato ledger head")
 
 

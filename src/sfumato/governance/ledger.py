@@ -241,7 +241,8 @@ class Ledger(Governed, Keyed, Verified):
         for may have been delivered. Every row is checked first, and the stored state is written anew from the record.
         Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
         after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
-        valid again: enter the root's documents anew (:meth:`enter`).
+        valid again: enter the root's documents anew (:meth:`enter`). Versions of data that were declared before are
+        closed, since a lost entry may have closed them: declare new ones (:meth:`declare_version`).
 
         Where the record names a witness, it is asked: then every balance is charged what the witness has seen and the
         record does not hold, and its lease, for what may have come after; an old anchor beside an old database does

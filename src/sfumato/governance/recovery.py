@@ -52,18 +52,19 @@ def loss_of(
         lost = max(lost, seen.last.signed.head.number - end.number)
     elif named is not None:
         unknown, basis = True, "the witness is lost, or saw nothing: nobody knows what was charged"
-    at = written(record.clock())
+    at, whole, gap = written(record.clock()), unknown or whole, _larger(gap or Budget.none(), most)
     return Recovered(
         at=at,
         reason=reason,
         anchored="" if last is None else last.text,
         lost=lost,
-        gap=_larger(gap or Budget.none(), most),
-        whole=unknown or whole,
+        gap=gap,
+        whole=whole,
         after=end.digest,
         expires=after(at, LASTS),
         witnessed="" if seen is None else seen.last.text,
         basis=basis,
+        closes=whole or lost > 0 or gap != Budget.none(),  # a clock that ran ahead loses nothing
     )
 
 

@@ -213,6 +213,8 @@ def _certificate(certificate: Evidence | None, key: str) -> Iterator[str]:
             own = certificate["signer"] == key
             signer = "the ledger's own key" if own else f"{signer}, which the root had certified for releases"
         name = certificate["file"]
+        if certificate["receipt"] is not None:
+            name = f"{name} --receipt {certificate['receipt']} --head head.json"
         yield from (f"Certificate: consistent, signed by {quoted(signer)}. Check it: `sfumato verify {name}`", "")
         return
     yield from ("**The stored answer does not verify.** It is not among the certificates of this pack.", "")

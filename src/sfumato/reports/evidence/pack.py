@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.documents import Json
 from sfumato.core.release import Release
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.ledger_state import lifetime_line
 from sfumato.governance.overview import lifetimes
@@ -16,7 +17,7 @@ from sfumato.reports.evidence import metadata, principles, risks, shape
 from sfumato.reports.evidence.answers import Answer, answer_of
 from sfumato.reports.evidence.batches import batch_effects
 from sfumato.reports.evidence.declared import Declared
-from sfumato.reports.evidence.lineage import certificate_file, described
+from sfumato.reports.evidence.lineage import certificate_file, described, receipt_file
 from sfumato.reports.evidence.registry import registry
 from sfumato.reports.publication import standing
 from sfumato.version import __version__
@@ -68,7 +69,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pack:
-    """The evidence, the metadata and the certificates, ready to be written.
+    """The evidence, the metadata, the certificates and their receipts, ready to be written.
 
     ``fair`` and ``registry`` exist only to be published: a pack whose reason or legal basis is missing is a draft, and
     has neither.
@@ -81,6 +82,7 @@ class Pack:
     fair: dict[str, Json] | None
     registry: dict[str, Json] | None
     certificates: dict[str, str]
+    receipts: dict[str, str]
     head: str
 
     @property
@@ -108,7 +110,8 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
     grounds = declared.grounds
     for _, release in sound:
         standing(release, grounds)  # on record for publication every release has its text for every reader
-    releases = [described(charge, answers[charge.number], key=key, ring=ring) for charge in charges]
+    receipts = _receipts(ledger, [charge for charge, _ in sound], trail.head)
+    releases = [described(charge, answers[charge.number], key=key, ring=ring, receipts=receipts) for charge in charges]
     sections = [
         risks.singling_out(charges, touched),
         risks.linkage(charges, touched),
@@ -156,8 +159,25 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         fair=None if grounds.missing else metadata.fair(sound, declared),
         registry=public,
         certificates={certificate_file(charge.number): _file(release) for charge, release in sound},
+        receipts=receipts,
         head=trail.head.text,
     )
+
+
+def _receipts(ledger: "Ledger", charges: Sequence[Provenance], head: SignedHead) -> dict[str, str]:
+    """The receipts of stored answers by their files, each leading to the head of the pack.
+
+    An entry from before entries had a random part has none; nor has one of a record that does not hold.
+    """
+    made: dict[str, str] = {}
+    for charge in charges:
+        if charge.settled is None:
+            continue
+        try:
+            made[receipt_file(charge.number)] = ledger.receipt(charge.settled.number, head).text + "\n"
+        except SfumatoError:
+            continue
+    return made
 
 
 def _touched(charges: Sequence[Provenance], balances: Sequence[Balance]) -> list[Balance]:

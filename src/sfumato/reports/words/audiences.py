@@ -162,6 +162,8 @@ class _Told:
             yield self.say("account.memory")
         if self.facts.account.custody is not None:
             yield self.say("account.owner")
+        if self.facts.account.witness is not None:
+            yield self.say("account.witness")
         if self.facts.repeated:
             yield self.say("account.repeated")
 
@@ -249,6 +251,8 @@ def _manager(told: _Told) -> Explanation:
         budget.append(told.say("account.memory"))
     if facts.account.custody is not None:
         budget.append(told.say("account.owner"))
+    if facts.account.witness is not None:
+        budget.append(told.say("account.witness"))
     # Only pure noise has one price for all: with a δ, half the margin can take up to four times the ε.
     priced = facts.margins is not None and facts.margins.each > 0 and not told.derived and told.own.endswith("pure")
     risk = [
