@@ -9,15 +9,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, probability
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label
 from sfumato.inference.linear_combination import LinearCombination, Noise
+from sfumato.inference.population import Design
 from sfumato.inference.ratio import ratio_ends
 
-__all__ = ["Correlation", "Covariance", "Moments", "Variance"]
+if TYPE_CHECKING:
+    from sfumato.inference.population import Population
+
+__all__ = ["Correlation", "Covariance", "Moments", "Variance", "correlation_ends"]
 
 FAR = Fraction(1, 100)  # the share of the doubt that goes to noise being far out at all
 
@@ -83,6 +88,8 @@ class Covariance(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    design: Design | None = None
+    """How rows were sampled, where the figure estimates a population."""
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -94,7 +101,7 @@ class Covariance(Derived):
         """How the interval was found."""
         return "every value that the noise distributions leave possible (inversion), rounded outward"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         doubt = _doubt(confidence, len(self.moments) if joint else 1)
         found = []
@@ -102,6 +109,25 @@ class Covariance(Derived):
             low, high = each.ends(doubt)
             found.append((_held(float(self.scale) * low, self.within), _held(float(self.scale) * high, self.within)))
         return found
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is of a table, whose people are taken for a sample."""
+        return self.design is not None
+
+    def _population(self) -> "Population | None":
+        from sfumato.inference.population_moments import MomentBounds
+
+        if self.design is None:
+            return None
+        return MomentBounds(
+            moments=self.moments,
+            scale=float(self.scale),
+            within=self.within,
+            design=self.design,
+            of_one=isinstance(self, Variance),
+            root=isinstance(self, Variance) and self.root,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,9 +142,9 @@ class Variance(Covariance):
         found = super(Variance, self).values
         return tuple(math.sqrt(value) for value in found) if self.root else found
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
-        found = Covariance.interval(self, confidence, joint=joint)
+        found = Covariance._data_interval(self, confidence, joint=joint)
         return [(math.sqrt(low), math.sqrt(high)) for low, high in found] if self.root else found
 
 
@@ -136,6 +162,7 @@ class Correlation(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    design: Design | None = None
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -151,13 +178,32 @@ class Correlation(Derived):
         """How the interval was found."""
         return "every value that the noise distributions leave possible (inversion), rounded outward"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         doubt = _doubt(confidence, len(self.together) if joint else 1) / 3
         return [
-            _quotient(both.ends(doubt), _root(one.ends(doubt), two.ends(doubt)))
+            correlation_ends(both.ends(doubt), one.ends(doubt), two.ends(doubt))
             for both, one, two in zip(self.together, self.first, self.second, strict=True)
         ]
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is of a table, whose people are taken for a sample."""
+        return self.design is not None
+
+    def _population(self) -> "Population | None":
+        from sfumato.inference.population_moments import CorrelationBounds
+
+        if self.design is None:
+            return None
+        return CorrelationBounds(together=self.together, first=self.first, second=self.second, design=self.design)
+
+
+def correlation_ends(
+    both: tuple[float, float], one: tuple[float, float], two: tuple[float, float]
+) -> tuple[float, float]:
+    """The range of a correlation, from those of the covariance and of both variances, on [0, 1]."""
+    return _quotient(both, _root(one, two))
 
 
 def _half_width(side: LinearCombination, number: LinearCombination, doubt: Fraction) -> float:

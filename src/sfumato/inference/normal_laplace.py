@@ -34,7 +34,8 @@ def outside(distance: "Floats", share: "Floats") -> "Floats":
     down = np.exp(near**2 / 2 + x / scale + log_ndtr(-x / spread - near))
     both = 2 * ndtr(-x / spread) + up - down
     both = np.where(part < 1e-6, 2 * ndtr(-x), both)  # the two exponents cancel there, and the noise is nothing
-    return np.where(part > 1 - 1e-9, np.exp(-math.sqrt(2) * x), both)
+    found: Floats = np.where(part > 1 - 1e-9, np.exp(-math.sqrt(2) * x), both)
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -64,4 +65,5 @@ def multiplier(share: "float | Floats", level: float) -> "Floats":
     import numpy as np
 
     shares, known = _table(float(level))
-    return np.interp(np.asarray(share, dtype=float), shares, np.maximum(known, known[0])) + ROOM
+    found: Floats = np.interp(np.asarray(share, dtype=float), shares, np.maximum(known, known[0])) + ROOM
+    return found

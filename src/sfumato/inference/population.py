@@ -7,12 +7,15 @@ out at once, in arrays. Proof: docs/proofs/population.md
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, Self
 
+from sfumato import laws
 from sfumato.core.exact import Exact, probability
+from sfumato.core.limits import Limit
+from sfumato.core.units import Family, Unit
 from sfumato.errors import InvalidInput
 from sfumato.inference.normal_laplace import multiplier
 
@@ -20,21 +23,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from sfumato.core.query import Law
+
     Floats = npt.NDArray[np.float64]
     Truths = npt.NDArray[np.bool_]
 
-__all__ = ["Design", "Population", "Quality", "Residuals", "level_for"]
+__all__ = ["INDEPENDENT", "Design", "Population", "Residuals", "design_of", "level_for", "nearly_normal", "picked_from"]
 
 RAISED = 1.2815515655446004  # standard deviations of its noise by which a private sum of squares is raised (90%)
 HALVINGS = 48
 FEW, LITTLE = 200, 0.1  # skewed values: below so many, with a smaller share of noise, nothing is promised
 OUTWARD = 1e-9  # of the distance of an end from the point: more than halving and double precision leave
-
-
-class Quality(Protocol):
-    """Nothing but a key of a message: how far the stated confidence can be relied on."""
-
-    def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +48,22 @@ class Design:
     single: bool = False
 
 
+INDEPENDENT = Design()
+
+
+def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> Design:
+    """How many rows of one unit can be in a group; ``across`` all groups, where these are put together again.
+
+    >>> from sfumato.core.units import user
+    >>> design_of(user("id"), Limit(groups=2, rows_per_group=3), across=True).rows
+    6
+    """
+    if limit is None:
+        return Design(single=True)
+    members = unit.size if isinstance(unit, Family) else 1
+    return Design(rows=members * (limit.rows if across else limit.rows_per_group))
+
+
 class Population(Protocol):
     """What estimates a value of a population: intervals for each number, all of them at one level."""
 
@@ -57,13 +72,23 @@ class Population(Protocol):
         """The key of the message that says how far the confidence can be relied on."""
         ...
 
-    def ends(self, level: float) -> list[tuple[float, float]]:
+    def ends(self, level: float) -> "Sequence[tuple[int | float | Fraction, int | float | Fraction]]":
         """Low and high of each number, which hold the population's with probability ``level``, each by itself."""
         ...
 
     def at(self, places: Sequence[int]) -> "Population":
         """Some of the numbers."""
         ...
+
+
+def nearly_normal(law: "Law") -> bool:
+    """Whether noise has no heavier tails than a normal variable; all other noise is taken for Laplace."""
+    return isinstance(law, laws.RoundedGaussian | laws.DiscreteGaussian | laws.Gaussian)
+
+
+def picked_from(sampled: "Callable[[], Population] | None", places: Sequence[int]) -> "Callable[[], Population] | None":
+    """Some of the numbers of what is worked out later; None where there is nothing."""
+    return None if sampled is None else lambda: sampled().at(places)
 
 
 def level_for(confidence: Exact, numbers: int, *, joint: bool) -> float:
@@ -100,13 +125,16 @@ class Residuals:
     number: "Floats"
     squares: "Floats | None" = None
     within: tuple[float, float] = (-math.inf, math.inf)
-    design: Design = Design()
+    design: Design = INDEPENDENT
     half: float = 0.0
     """What is taken off the distance: half a row where rows are counted."""
     exact_variance: bool = False
     """Whether values are the bounds and nothing between, as of a share: then the bound is the variance."""
     rounding: float = 0.0
     """How far rounding of single values can have moved the ratio."""
+    origin: float = 0.0
+    scale: float = 1.0
+    """Ends are shown as origin + scale·θ, for values that were brought to [0, 1]."""
 
     @property
     def quality(self) -> str:
@@ -124,7 +152,7 @@ class Residuals:
         return "population.skewed" if few.any() else "population.about"
 
     def variance(self, ratio: "Floats") -> "Floats":
-        """The variance of the noisy ratio at a true one: of sampling and of noise, over the square of Σx."""
+        """The variance of the noisy ratio at a true θ: of sampling and of noise, over the square of Σx."""
         import numpy as np
 
         sampling, noise = self._variances(np.asarray(ratio, dtype=float))
@@ -148,7 +176,8 @@ class Residuals:
             centre = self._centre()
             low, high = (self._end(centre, side, level) for side in (-1.0, 1.0))
         least, most = self.within
-        return np.maximum(low - self.rounding, least), np.minimum(high + self.rounding, most)
+        low, high = np.maximum(low - self.rounding, least), np.minimum(high + self.rounding, most)
+        return self.origin + self.scale * low, self.origin + self.scale * high
 
     def _centre(self) -> "Floats":
         """The noisy ratio, held to its bounds; where Σx is not above 0, the middle of them, or 0."""
@@ -170,9 +199,10 @@ class Residuals:
         if math.isfinite(least) and math.isfinite(most):
             rows = np.maximum(self.sums @ self.number, 1.0)
             bound = rows * np.maximum((ratio - least) * (most - ratio), 0.0)
-        if self.squares is None or self.exact_variance:
-            assert bound is not None
+        if bound is not None and (self.squares is None or self.exact_variance):
             return self.design.rows * bound, noise
+        if self.squares is None:
+            raise InvalidInput("neither squares nor bounds say how far residuals scatter; nothing was computed.")
         terms = self.squares[0] + ratio[:, None] * self.squares[1] + ratio[:, None] ** 2 * self.squares[2]
         raised = (self.sums * terms).sum(axis=1) + RAISED * np.sqrt((terms**2) @ (self.noise**2))
         found = np.maximum(raised, 0.0)
@@ -180,7 +210,6 @@ class Residuals:
 
     def _kept(self, ratio: "Floats", level: float) -> "Truths":
         """Whether the sum of residuals at a ratio is as near to 0 as sampling and noise leave it."""
-        import numpy as np
 
         sampling, noise = self._variances(ratio)
         return self._near(self.sums @ self.over - ratio * (self.sums @ self.under), sampling, noise, level)

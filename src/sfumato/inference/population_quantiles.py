@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 from sfumato.inference.normal_laplace import multiplier
-from sfumato.inference.population import Design
+from sfumato.inference.population import INDEPENDENT, Design
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Places = npt.NDArray[np.intp]
 
-__all__ = ["Ranks"]
+__all__ = ["PopulationRanks"]
 
 SPARE = 1.02  # more than one Laplace noise with the same fourth moment has too little of, beside several (simulated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ranks:
+class PopulationRanks:
     """The bins that the quantile ``level`` of a population can lie in, for each group, which is a line of ``counts``.
 
     Of the bin z of the true quantile, at least the share ``level`` of the population lies in it and below it, and at
@@ -36,9 +37,9 @@ class Ranks:
     """The standard deviation of the noise in one count."""
     gaussian: bool
     level: float
-    values: tuple[tuple[float, float], ...]
+    values: tuple[tuple[int | Fraction, int | Fraction], ...]
     """The least and the greatest value of each bin."""
-    design: Design = Design()
+    design: Design = INDEPENDENT
 
     @property
     def quality(self) -> str:
@@ -49,12 +50,11 @@ class Ranks:
         """Some of the groups."""
         return replace(self, counts=self.counts[list(places)])
 
-    def ends(self, level: float) -> list[tuple[float, float]]:
+    def ends(self, level: float) -> list[tuple[int | Fraction, int | Fraction]]:
         """Low and high of each group's quantile, each with probability ``level`` by itself."""
         first, last = self.bins(level)
         return [
-            (self.values[low][0], self.values[high][1])
-            for low, high in zip(first.tolist(), last.tolist(), strict=True)
+            (self.values[low][0], self.values[high][1]) for low, high in zip(first.tolist(), last.tolist(), strict=True)
         ]
 
     def bins(self, level: float) -> "tuple[Places, Places]":

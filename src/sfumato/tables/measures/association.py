@@ -12,6 +12,7 @@ from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader, all_of
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import ProductsOf
+from sfumato.tables.sampling import design
 
 __all__ = ["Association", "correlation", "covariance"]
 
@@ -85,6 +86,7 @@ class Association(Measure):
                 labels=reader.labels,
                 measure=self.name,
                 sources=reader.sources,
+                design=design(reader),
             )
         scale = self.first.width * self.second.width
         return Covariance(
@@ -94,6 +96,7 @@ class Association(Measure):
             labels=reader.labels,
             measure=self.name,
             sources=reader.sources,
+            design=design(reader),
         )
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:

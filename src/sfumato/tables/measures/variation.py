@@ -12,6 +12,7 @@ from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import PowersOf
+from sfumato.tables.sampling import design
 
 __all__ = ["Variation", "standard_deviation", "variance"]
 
@@ -71,6 +72,7 @@ class Variation(Measure):
             measure=self.name,
             sources=reader.sources,
             root=self.root,
+            design=design(reader),
         )
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:
