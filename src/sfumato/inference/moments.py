@@ -6,7 +6,7 @@ mean and the true one can change is bounded and added. Proof: docs/proofs/moment
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -16,13 +16,12 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label
 from sfumato.inference.linear_combination import LinearCombination, Noise
-from sfumato.inference.population import Design
 from sfumato.inference.ratio import ratio_ends
 
 if TYPE_CHECKING:
     from sfumato.inference.population import Population
 
-__all__ = ["Correlation", "Covariance", "Moments", "Variance", "correlation_ends"]
+__all__ = ["Correlation", "Covariance", "Moments", "Variance"]
 
 FAR = Fraction(1, 100)  # the share of the doubt that goes to noise being far out at all
 
@@ -88,8 +87,8 @@ class Covariance(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
-    design: Design | None = None
-    """How rows were sampled, where the figure estimates a population."""
+    sampled: "Callable[[], Population] | None" = None
+    """What the intervals of a population are worked out from, where the figure estimates one."""
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -113,21 +112,10 @@ class Covariance(Derived):
     @property
     def estimates_population(self) -> bool:
         """Whether it is of a table, whose people are taken for a sample."""
-        return self.design is not None
+        return self.sampled is not None
 
     def _population(self) -> "Population | None":
-        from sfumato.inference.population_moments import MomentBounds
-
-        if self.design is None:
-            return None
-        return MomentBounds(
-            moments=self.moments,
-            scale=float(self.scale),
-            within=self.within,
-            design=self.design,
-            of_one=isinstance(self, Variance),
-            root=isinstance(self, Variance) and self.root,
-        )
+        return None if self.sampled is None else self.sampled()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -162,7 +150,7 @@ class Correlation(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
-    design: Design | None = None
+    sampled: "Callable[[], Population] | None" = None
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -182,28 +170,17 @@ class Correlation(Derived):
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         doubt = _doubt(confidence, len(self.together) if joint else 1) / 3
         return [
-            correlation_ends(both.ends(doubt), one.ends(doubt), two.ends(doubt))
+            _quotient(both.ends(doubt), _root(one.ends(doubt), two.ends(doubt)))
             for both, one, two in zip(self.together, self.first, self.second, strict=True)
         ]
 
     @property
     def estimates_population(self) -> bool:
         """Whether it is of a table, whose people are taken for a sample."""
-        return self.design is not None
+        return self.sampled is not None
 
     def _population(self) -> "Population | None":
-        from sfumato.inference.population_moments import CorrelationBounds
-
-        if self.design is None:
-            return None
-        return CorrelationBounds(together=self.together, first=self.first, second=self.second, design=self.design)
-
-
-def correlation_ends(
-    both: tuple[float, float], one: tuple[float, float], two: tuple[float, float]
-) -> tuple[float, float]:
-    """The range of a correlation, from those of the covariance and of both variances, on [0, 1]."""
-    return _quotient(both, _root(one, two))
+        return None if self.sampled is None else self.sampled()
 
 
 def _half_width(side: LinearCombination, number: LinearCombination, doubt: Fraction) -> float:

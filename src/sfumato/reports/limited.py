@@ -5,6 +5,7 @@ from typing import Protocol
 
 from sfumato.reports.catalogue import message
 from sfumato.reports.columns import AnswerColumn
+from sfumato.reports.words.population import qualities
 from sfumato.reports.words.rendering import listed, one_line
 from sfumato.reports.words.voice import paragraph
 
@@ -42,9 +43,9 @@ def covers_lines(shown: Limited, language: str, columns: Sequence[AnswerColumn] 
         alone = all(column.sampled or column.chosen for column in columns)
         key = "population.covers" if alone else "population.covers_some"
         cut = [message(language, "population.covers_cut")] if shown.limit_cuts() else []
-        found = [column.quality or "" for column in columns if column.sampled]
-        rest = [message(language, quality) for quality in dict.fromkeys(found)]
-        return [*counted, message(language, key, names=listed(sampled, language)), *cut, *rest]
+        known = [(column.name, column.quality) for column in columns if column.quality is not None]
+        said = message(language, key, names=listed(sampled, language))
+        return [*counted, said, *cut, *qualities(known, language)]
     return [*counted, message(language, "cut.covers_limited" if shown.limit_cuts() else "cut.covers")]
 
 

@@ -62,8 +62,7 @@ def _table(release: Release, language: str) -> list[str]:
     total, shown = len(found[0].values), found[:MOST_COLUMNS]
     places = range(min(total, MOST_ROWS))
     columns: list[tuple[Sequence[str], bool]] = [  # the texts of each, and whether they stand on the right
-        ([name, *(str(values[place]) for place in places)], False)
-        for name, values in release.statement.query.labels().items()
+        ([name, *(str(values[place]) for place in places)], False) for name, values in release.labels.items()
     ]
     for column in shown:
         columns.append(([column.name, *(column.text(place) for place in places)], not column.named))

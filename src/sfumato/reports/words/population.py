@@ -27,13 +27,23 @@ def population_words(facts: Facts, language: str) -> str:
         words.append(message(language, "population.in_table", names=listed(rest, language)))
     clipped = ["population.range"] if facts.description.ranges else []
     rows = ["population.rows"] if isinstance(facts.unit, Record) else []
-    keys = [*clipped, *rows, *qualities([each.quality for each in facts.sampled])]
-    return paragraph([*words, *(message(language, key) for key in keys)], language)
+    known = [(each.name, each.quality) for each in facts.sampled]
+    return paragraph(
+        [*words, *(message(language, key) for key in (*clipped, *rows)), *qualities(known, language)], language
+    )
 
 
-def qualities(known: Sequence[str]) -> list[str]:
-    """The messages about how far intervals can be relied on, each once."""
-    return list(dict.fromkeys(known))
+def qualities(known: Sequence[tuple[str, str]], language: str) -> list[str]:
+    """How far the intervals of columns can be relied on, each sentence once; with the names where columns differ."""
+    names: dict[str, list[str]] = {}
+    for name, quality in known:
+        names.setdefault(quality, []).append(one_line(name))
+    if len(names) == 1:
+        return [message(language, quality) for quality in names]
+    return [
+        message(language, "population.of", names=listed(each, language), words=message(language, quality))
+        for quality, each in names.items()
+    ]
 
 
 def _span(each: Sampled, language: str) -> str:
