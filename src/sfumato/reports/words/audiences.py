@@ -4,7 +4,7 @@ The same facts for all, since all are filled in from one table of figures; the w
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato.core.description import Description, Form
 from sfumato.core.guarantees import Approximate, Pure
@@ -12,6 +12,7 @@ from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
 from sfumato.reports.words.facts import Facts
 from sfumato.reports.words.figures import figures
+from sfumato.reports.words.population import population_words
 from sfumato.reports.words.text import Explanation
 from sfumato.reports.words.voice import Voice, paragraph
 
@@ -30,7 +31,10 @@ def write(facts: Facts, language: str, audience: str) -> Explanation:
             f"there is no text for {audience!r}; the audiences are {', '.join(AUDIENCES)}. Nothing was written."
         )
     told = _Told(facts=facts, voice=Voice(language=language, figures=figures(facts, language)))
-    return AUDIENCES[audience](told)
+    found = AUDIENCES[audience](told)
+    if not facts.sampled:
+        return found
+    return replace(found, error=(population_words(facts, language), *found.error))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
