@@ -82,15 +82,17 @@ def batch_statistic(sums: BatchSums) -> Statistic:
     """
     number = np.maximum(sums.number, 1.0)
     means = np.clip(sums.first / number, 0.0, 1.0)
-    total = number.sum(axis=-1)
-    inside = (sums.product - 2 * means * sums.first + means**2 * number).sum(axis=-1) / total
+    parts = sums.weights[1] - np.multiply.outer(means, sums.weights[0])
+    noise = sums.noise.variance * (parts**2).sum(axis=-1)
+    batches, total = number.shape[-1], number.sum(axis=-1)
+    # The noise of a mean makes the squares around it smaller on average, as fitting the mean does: both are put back.
+    around = sums.product - 2 * means * sums.first + means**2 * number + noise / number
+    inside = around.sum(axis=-1) / np.maximum(total - batches, 1.0)
     middle = (means * number).sum(axis=-1) / total
     square = sums.weights[2] + np.multiply.outer(middle**2, sums.weights[0])
     square = square - np.multiply.outer(2 * middle, sums.weights[1])
-    floor = np.sqrt(sums.noise.variance * number.shape[-1] * (square**2).sum(axis=-1)) / total
+    floor = np.sqrt(sums.noise.variance * batches * (square**2).sum(axis=-1)) / total
     spread = np.clip(inside, np.maximum(floor, SMALL), 0.25)
-    parts = sums.weights[1] - np.multiply.outer(means, sums.weights[0])
-    noise = sums.noise.variance * (parts**2).sum(axis=-1)
     variances = spread[..., None] / number + noise / number**2
     weight = 1 / variances
     centre = (weight * means).sum(axis=-1) / weight.sum(axis=-1)
@@ -112,7 +114,7 @@ def batch_test(sums: BatchSums, random: np.random.Generator, *, replicates: int 
         now = min(left, max(1, AT_ONCE // (batches * (noises + 1))))
         left -= now
         first = number * mean + np.sqrt(number * spread) * random.standard_normal((now, batches))
-        product = number * (spread + mean**2) + 2 * mean * (first - number * mean)
+        product = first**2 / number + spread * random.chisquare(np.maximum(number - 1, 1.0), (now, batches))
         noise = drawn(sums.noise, (now, batches, noises), random) @ sums.weights.T
         copies = BatchSums(
             number=number + noise[..., 0],
