@@ -2,7 +2,7 @@
 
 What is compared was released for one charge: for each batch, noisy sums of how many rows there are, of the value and of
 its square. The joint test weighs each batch by its sampling and noise variance; its null distribution is simulated with
-the noise drawn anew, for χ² alone rejects a little too often. Proof: docs/proofs/design.md
+the noise drawn anew, for estimated variances make it wider than χ². Proof: docs/proofs/design.md
 """
 
 import hashlib
