@@ -23,7 +23,15 @@ from sfumato.studies.design_result import DesignResult, Facts
 from sfumato.studies.error_sum import ErrorSum, NoiseShape, drawn
 from sfumato.studies.result import Cell, ResultTable
 
-__all__ = ["ENOUGH", "BatchComparison", "BatchSums", "Statistic", "batch_statistic", "batch_test", "compared_batches"]
+__all__ = [
+    "ENOUGH",
+    "BatchComparison",
+    "BatchStatistic",
+    "BatchSums",
+    "batch_statistic",
+    "batch_test",
+    "compared_batches",
+]
 
 Array = NDArray[np.float64]
 REPLICATES = 9999
@@ -62,7 +70,7 @@ class BatchSums:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
+class BatchStatistic:
     """The joint statistic, and what it is made of, along the last axis."""
 
     value: Array
@@ -74,7 +82,7 @@ class Statistic:
     """The variance of the values within batches."""
 
 
-def batch_statistic(sums: BatchSums) -> Statistic:
+def batch_statistic(sums: BatchSums) -> BatchStatistic:
     """Q = Σ(x̄_b − x̄)²/v_b with v_b = s²/n_b + σ²·Σc²/n_b², for all runs at once.
 
     The noise of a mean is c = (coefficients of the sum) − x̄·(coefficients of the number), and s² is pooled over the
@@ -97,7 +105,7 @@ def batch_statistic(sums: BatchSums) -> Statistic:
     weight = 1 / variances
     centre = (weight * means).sum(axis=-1) / weight.sum(axis=-1)
     value = (weight * (means - centre[..., None]) ** 2).sum(axis=-1)
-    return Statistic(value=value, means=means, variances=variances, centre=centre, spread=spread)
+    return BatchStatistic(value=value, means=means, variances=variances, centre=centre, spread=spread)
 
 
 def batch_test(sums: BatchSums, random: np.random.Generator, *, replicates: int = REPLICATES) -> float:
@@ -160,7 +168,7 @@ class BatchComparison(DesignResult):
         return math.nan if self._seen is None else float(self._seen.value)
 
     @property
-    def _seen(self) -> Statistic | None:
+    def _seen(self) -> BatchStatistic | None:
         return batch_statistic(self.sums.kept(self.enough)) if self.enough.sum() > 1 else None
 
     @property
