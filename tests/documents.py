@@ -27,6 +27,8 @@ from sfumato.mechanisms.matrix import Matrix
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
+from sfumato.tables.measures.batch_mean import BatchMean
+from sfumato.tables.provenance import FIELDS, provenance_of
 from sfumato.tables.queries.gram import Gram
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.magnitudes import Magnitudes
@@ -204,6 +206,15 @@ def magnitudes(draw: st.DrawFn) -> Magnitudes:
 
 
 @st.composite
+def batch_mean(draw: st.DrawFn) -> BatchMean:
+    """Fields of provenance, one of which is compared."""
+    fields = draw(st.sets(st.sampled_from(FIELDS), min_size=1))
+    declared = provenance_of({field: draw(strategy(str, 0)) for field in fields})
+    field, _ = draw(st.sampled_from(declared))
+    return BatchMean(name=draw(strategy(str, 0)), of=draw(strategy(Clamped, 1)), field=field, declared=declared)
+
+
+@st.composite
 def limit_search(draw: st.DrawFn) -> LimitSearch:
     """Candidates that rise, in one list or two."""
     several = st.sets(st.integers(1, 1000), min_size=1, max_size=4).map(lambda some: tuple(sorted(some)))
@@ -234,6 +245,7 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     "query.marginals": marginals(),
     "query.layered_count": layered_count(),
     "query.magnitudes": magnitudes(),
+    "measure.batch_mean": batch_mean(),
     "mechanism.limit_search": limit_search(),
     "graph.shape": st.builds(Shape, nodes=NODES | st.integers(1, 3), directed=st.booleans())
     | st.builds(Shape, nodes=st.none(), directed=st.booleans(), listed=st.booleans()),

@@ -173,6 +173,13 @@ def test_several_rows_of_a_person_are_refused_before_the_charge() -> None:
         table.with_limit(sf.Limit(groups=1, rows_per_group=2)).compare_batches("crp")
     person = table.per_person(lot=sf.first("lot", by="id"), crp=sf.mean("crp"))
     assert person.with_keys(lot=[f"L{k}" for k in range(6)]).compare_batches("crp").release(epsilon=1).field == "batch"
+    other = table.per_person(lot=sf.first("device", by="id"), crp=sf.mean("crp")).with_keys(lot=["D0", "D1"])
+    with pytest.raises(NotDeclared, match="no longer the declared batch"):
+        other.compare_batches("crp")
+    query = person.with_keys(lot=["L0", "L1"]).compare_batches("crp").question.query
+    forged = Question(query=replace(query, joins=other.joins), gate=table._gate)  # type: ignore[type-var]
+    with pytest.raises(Refused, match="was not declared as this comparison says"):
+        forged.release(epsilon=1)
 
 
 def test_a_comparison_by_another_column_than_declared_is_refused(vault: sf.Vault) -> None:

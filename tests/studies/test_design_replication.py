@@ -18,7 +18,7 @@ from sfumato.tables.table import Table
 from tests.studies.planned_trials import off, verdicts
 
 QUESTIONS = {
-    "a difference of shares": lambda: sf.power("proportion", first=0.3, second=0.2, n=200, epsilon=0.3),
+    "a difference of shares": lambda: sf.power("proportion", first=0.3, second=0.2, n=400, epsilon=0.5),
     "a difference of means": lambda: sf.power("mean", difference=5, sd=20, bounds=(60, 240), n=300, epsilon=1),
     "a hazard ratio": lambda: sf.power("log-rank", hazard_ratio=0.7, events=0.5, bins=20, n=300, epsilon=1),
 }

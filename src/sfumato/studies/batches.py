@@ -2,7 +2,7 @@
 
 What is compared was released for one charge: for each batch, noisy sums of how many rows there are, of the value and of
 its square. The joint test weighs each batch by its sampling and noise variance; its null distribution is simulated with
-the noise drawn anew, for χ² alone rejects a little too often. Proof: docs/proofs/design.md
+the noise drawn anew, for estimated variances make it wider than χ². Proof: docs/proofs/design.md
 """
 
 import hashlib
@@ -23,7 +23,15 @@ from sfumato.studies.design_result import DesignResult, Facts
 from sfumato.studies.error_sum import ErrorSum, NoiseShape, drawn
 from sfumato.studies.result import Cell, ResultTable
 
-__all__ = ["ENOUGH", "BatchComparison", "BatchSums", "Statistic", "batch_statistic", "batch_test", "compared_batches"]
+__all__ = [
+    "ENOUGH",
+    "BatchComparison",
+    "BatchStatistic",
+    "BatchSums",
+    "batch_statistic",
+    "batch_test",
+    "compared_batches",
+]
 
 Array = NDArray[np.float64]
 REPLICATES = 9999
@@ -62,7 +70,7 @@ class BatchSums:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
+class BatchStatistic:
     """The joint statistic, and what it is made of, along the last axis."""
 
     value: Array
@@ -74,7 +82,7 @@ class Statistic:
     """The variance of the values within batches."""
 
 
-def batch_statistic(sums: BatchSums) -> Statistic:
+def batch_statistic(sums: BatchSums) -> BatchStatistic:
     """Q = Σ(x̄_b − x̄)²/v_b with v_b = s²/n_b + σ²·Σc²/n_b², for all runs at once.
 
     The noise of a mean is c = (coefficients of the sum) − x̄·(coefficients of the number), and s² is pooled over the
@@ -82,20 +90,22 @@ def batch_statistic(sums: BatchSums) -> Statistic:
     """
     number = np.maximum(sums.number, 1.0)
     means = np.clip(sums.first / number, 0.0, 1.0)
-    total = number.sum(axis=-1)
-    inside = (sums.product - 2 * means * sums.first + means**2 * number).sum(axis=-1) / total
+    parts = sums.weights[1] - np.multiply.outer(means, sums.weights[0])
+    noise = sums.noise.variance * (parts**2).sum(axis=-1)
+    batches, total = number.shape[-1], number.sum(axis=-1)
+    # The noise of a mean makes the squares around it smaller on average, as fitting the mean does: both are put back.
+    around = sums.product - 2 * means * sums.first + means**2 * number + noise / number
+    inside = around.sum(axis=-1) / np.maximum(total - batches, 1.0)
     middle = (means * number).sum(axis=-1) / total
     square = sums.weights[2] + np.multiply.outer(middle**2, sums.weights[0])
     square = square - np.multiply.outer(2 * middle, sums.weights[1])
-    floor = np.sqrt(sums.noise.variance * number.shape[-1] * (square**2).sum(axis=-1)) / total
+    floor = np.sqrt(sums.noise.variance * batches * (square**2).sum(axis=-1)) / total
     spread = np.clip(inside, np.maximum(floor, SMALL), 0.25)
-    parts = sums.weights[1] - np.multiply.outer(means, sums.weights[0])
-    noise = sums.noise.variance * (parts**2).sum(axis=-1)
     variances = spread[..., None] / number + noise / number**2
     weight = 1 / variances
     centre = (weight * means).sum(axis=-1) / weight.sum(axis=-1)
     value = (weight * (means - centre[..., None]) ** 2).sum(axis=-1)
-    return Statistic(value=value, means=means, variances=variances, centre=centre, spread=spread)
+    return BatchStatistic(value=value, means=means, variances=variances, centre=centre, spread=spread)
 
 
 def batch_test(sums: BatchSums, random: np.random.Generator, *, replicates: int = REPLICATES) -> float:
@@ -112,7 +122,7 @@ def batch_test(sums: BatchSums, random: np.random.Generator, *, replicates: int 
         now = min(left, max(1, AT_ONCE // (batches * (noises + 1))))
         left -= now
         first = number * mean + np.sqrt(number * spread) * random.standard_normal((now, batches))
-        product = number * (spread + mean**2) + 2 * mean * (first - number * mean)
+        product = first**2 / number + spread * random.chisquare(np.maximum(number - 1, 1.0), (now, batches))
         noise = drawn(sums.noise, (now, batches, noises), random) @ sums.weights.T
         copies = BatchSums(
             number=number + noise[..., 0],
@@ -158,7 +168,7 @@ class BatchComparison(DesignResult):
         return math.nan if self._seen is None else float(self._seen.value)
 
     @property
-    def _seen(self) -> Statistic | None:
+    def _seen(self) -> BatchStatistic | None:
         return batch_statistic(self.sums.kept(self.enough)) if self.enough.sum() > 1 else None
 
     @property

@@ -23,6 +23,8 @@ def shown_number(value: Cell) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
+        if math.isnan(value):
+            return "–"
         if math.isinf(value):
             return "∞" if value > 0 else "−∞"
         return f"{value:,.0f}" if abs(value) >= 10**4 else f"{value:.4g}"

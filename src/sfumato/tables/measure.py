@@ -11,16 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
 from sfumato.inference.derived import Derived
-from sfumato.studies.batches import BatchComparison
 from sfumato.tables.clamped import Bounds, Clamped
 from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.needs import Need
+
+if TYPE_CHECKING:
+    from sfumato.studies.batches import BatchComparison
 
 __all__ = ["Asked", "Measure"]
 
@@ -68,7 +70,7 @@ class Measure(ABC):
         what the noise alone makes of that many, at the worst place of the range.
         """
 
-    def batch_comparison(self, reader: Reader) -> BatchComparison | None:
+    def batch_comparison(self, reader: Reader) -> "BatchComparison | None":
         """The comparison of batches that it was asked for; None for a measure that is no such comparison."""
         del reader
         return None

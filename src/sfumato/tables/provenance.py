@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from sfumato.core.query import check_name
 from sfumato.core.suggestion import did_you_mean
+from sfumato.engines.expressions import Named
+from sfumato.engines.person_values import Fold
 from sfumato.errors import InvalidInput
+from sfumato.tables.persons import PerPerson, Step
 
-__all__ = ["FIELDS", "ProvenanceColumns", "provenance_of"]
+__all__ = ["FIELDS", "ProvenanceColumns", "is_still_declared", "provenance_of"]
 
+PICKED = (Fold.FIRST, Fold.LAST, Fold.LEAST, Fold.GREATEST)
 FIELDS = ("batch", "instrument", "site", "step")
 ProvenanceColumns = tuple[tuple[str, str], ...]
 """Fields of :data:`FIELDS`, each with its column, in the order of that list."""
@@ -28,3 +32,16 @@ def provenance_of(given: Mapping[str, str] | Sequence[tuple[str, str]]) -> Prove
             )
         check_name(column, f"the column of the {name}")
     return tuple((name, said[name]) for name in FIELDS if name in said)
+
+
+def is_still_declared(column: str, steps: Sequence[Step]) -> bool:
+    """Whether a column is still the one that was declared: of one row a person it must be picked from that column.
+
+    >>> is_still_declared("lot", ()), is_still_declared("lot", (PerPerson(person="id"),))
+    (True, False)
+    """
+    return all(
+        any(each.name == column and each.fold in PICKED and each.value == Named(column=column) for each in step.values)
+        for step in steps
+        if isinstance(step, PerPerson)
+    )

@@ -15,7 +15,7 @@ from sfumato.tables.clamped import clamped
 from sfumato.tables.measure import Asked
 from sfumato.tables.measures.batch_mean import BatchMean
 from sfumato.tables.persons import is_per_person
-from sfumato.tables.provenance import FIELDS, provenance_of
+from sfumato.tables.provenance import FIELDS, is_still_declared, provenance_of
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.study import Study
 
@@ -42,6 +42,11 @@ def batches_of(table: "Table", value: str | Term, by: str) -> Study[BatchCompari
         raise NotDeclared(
             f"the {by} of rows is not declared for {table.dataset.name!r} (declared: {said}); nothing was read and "
             f"nothing was spent. Say provenance={{{by!r}: 'column'}} with the table."
+        )
+    if not is_still_declared(column, table.joins):
+        raise NotDeclared(
+            f"of one row a person {column!r} is no longer the declared {by}; nothing was read and nothing was spent. "
+            f"Pick it: per_person({column}=sf.first({column!r}, by=…), …)."
         )
     if table.by:
         raise InvalidInput("batches are compared in a table that is not grouped; nothing was done.")

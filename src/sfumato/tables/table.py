@@ -47,7 +47,6 @@ from sfumato.engines.expressions import (
     written,
 )
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.studies.batches import BatchComparison
 from sfumato.tables.clamped import Clamped, clamped, range_of
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys, KeyValue, keys_of
@@ -76,6 +75,7 @@ from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
+    from sfumato.studies.batches import BatchComparison
     from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
     from sfumato.studies.regression.result import RegressionResult
 
@@ -668,7 +668,7 @@ class Table:
         )
         return self._question(query)
 
-    def compare_batches(self, value: str | Term, *, by: str = "batch") -> Study[BatchComparison]:
+    def compare_batches(self, value: str | Term, *, by: str = "batch") -> "Study[BatchComparison]":
         """Compare batches, instruments, sites or steps of processing in the mean of a value; ``by`` says which.
 
         The column is the one that was declared as such: ``vault.table(…, provenance={"batch": "batch_no"})``. The

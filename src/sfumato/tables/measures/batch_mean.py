@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived
-from sfumato.studies.batches import BatchComparison, compared_batches
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.conditions import value as value_words
 from sfumato.tables.error_preview import ErrorPreview
@@ -14,7 +13,10 @@ from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.needs import PowersOf
-from sfumato.tables.provenance import FIELDS, ProvenanceColumns
+from sfumato.tables.provenance import ProvenanceColumns, provenance_of
+
+if TYPE_CHECKING:
+    from sfumato.studies.batches import BatchComparison
 
 __all__ = ["BatchMean"]
 
@@ -36,7 +38,7 @@ class BatchMean(Measure):
 
     def __post_init__(self) -> None:
         Measure.__post_init__(self)
-        if self.field not in FIELDS or self.field not in dict(self.declared):
+        if self.field not in dict(self.declared) or provenance_of(self.declared) != self.declared:
             raise InvalidInput(f"the {self.field!r} of rows is not declared; nothing was done.")
 
     @property
@@ -52,8 +54,10 @@ class BatchMean(Measure):
         """That of a mean in a batch of ``rows`` rows."""
         return self._mean.margin(preview)
 
-    def batch_comparison(self, reader: Reader) -> BatchComparison:
+    def batch_comparison(self, reader: Reader) -> "BatchComparison":
         """The comparison of all batches."""
+        from sfumato.studies.batches import compared_batches
+
         return compared_batches(
             reader.moments(self.of),
             release=reader.sources[0],

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.cut import LimitCut, cut_by, person_word
@@ -22,7 +22,6 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.derived import Derived, level_of
 from sfumato.inference.linear_combination import LinearCombination
 from sfumato.mechanisms.advisor import least_noise
-from sfumato.studies.batches import BatchComparison
 from sfumato.tables import describe
 from sfumato.tables.contribution import contribution, joint_reach
 from sfumato.tables.error_preview import ErrorPreview
@@ -32,6 +31,9 @@ from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measure import Measure
 from sfumato.tables.persons import Step
 from sfumato.tables.statistic_plan import Block, blocks_of
+
+if TYPE_CHECKING:
+    from sfumato.studies.batches import BatchComparison
 
 __all__ = ["Aggregate"]
 
@@ -130,7 +132,7 @@ class Aggregate:
         reader = self._read(release)
         return {measure.name: measure.estimate(reader) for measure in self.measures}
 
-    def batch_comparison(self, release: Release) -> BatchComparison | None:
+    def batch_comparison(self, release: Release) -> "BatchComparison | None":
         """What an answer says about batches, where that was asked: an evidence pack shows it."""
         reader = self._read(release)
         return next((made for each in self.measures if (made := each.batch_comparison(reader)) is not None), None)
