@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2
+from scipy.stats import f
 
 from sfumato.studies.exit_cells import CellNoise, Floats, at_risk, in_blocks
 from sfumato.studies.survival_curve import LOST
 
 __all__ = ["LogRankScore", "log_rank_score"]
+
+FEWEST = 8.0  # events that noise may leave of more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +36,17 @@ def log_rank_score(cells: Floats, noise: CellNoise) -> LogRankScore:
     U_j = Σ(d_j − r_j·D) with variance V + N₁ + N₂: V is the hypergeometric one, N₁ the noise through the linear weights
     of the cells, N₂ that of products of two noises. A step at which some group is lost in noise ends the sums.
     """
-    score, covariance, used = score_parts(*in_blocks(np.asarray(cells, dtype=np.float64), noise))
+    taken, plain, gone = in_blocks(np.asarray(cells, dtype=np.float64), noise)
+    score, covariance, used = score_parts(taken, plain, gone)
     freedom = score.shape[-1]
     sound = (used > 0) & (np.linalg.eigvalsh(covariance)[..., 0] > 0)
     safe = np.where(sound[..., None, None], covariance, np.eye(freedom))
     solved = np.linalg.solve(safe, score[..., None])[..., 0]
     statistic = np.where(sound, (score * solved).sum(axis=-1), 0.0)
-    p = np.where(sound, chi2.sf(statistic, freedom), 1.0)
+    usable = np.arange(taken.shape[-1]) < used[..., None]
+    deaths = np.where(usable, taken[..., 0, :].sum(axis=-2), 0.0).sum(axis=-1)
+    # with few events the variance is itself uncertain: F in place of χ², with one degree of freedom an event
+    p = np.where(sound, f.sf(statistic / freedom, freedom, np.maximum(deaths, FEWEST)), 1.0)
     return LogRankScore(statistic=statistic, p=p, freedom=freedom, used=used, verdict=sound)
 
 

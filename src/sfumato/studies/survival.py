@@ -7,6 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import norm
 
 from sfumato.core.description import Phrase, Word, plain
@@ -188,12 +189,17 @@ class SurvivalResult(StudyResult):
     def tables(self, confidence: Exact = USUAL) -> tuple[ResultTable, ...]:
         """``survival``, ``hazard`` (Nelson–Aalen), ``band`` (uniform) and ``median``."""
         level = _level(confidence)
-        return (
-            self._main(level),
-            self._hazard(level),
-            self._band(level),
-            ResultTable(name="median", columns=self._medians(level)),
-        )
+        return tuple(made(level) for made in self._parts.values())
+
+    def table(self, name: str | None = None, confidence: Exact = USUAL) -> ResultTable:
+        """One of the tables by its name, or the curves; the others are not worked out."""
+        if name is None or name in self._parts:
+            return self._parts[name or "survival"](_level(confidence))
+        return super().table(name, confidence)
+
+    @property
+    def _parts(self) -> dict[str, Callable[[float], ResultTable]]:
+        return {"survival": self._main, "hazard": self._hazard, "band": self._band, "median": self._median}
 
     @property
     def facts(self) -> tuple[tuple[Word, Word], ...]:
@@ -226,7 +232,7 @@ class SurvivalResult(StudyResult):
         level = _level(confidence)
         rows = []
         for place, curve in enumerate(self.curves):
-            group = self.layout.groups[place] if self.layout.groups else ""
+            group = f"{self.layout.by} {self.layout.groups[place]}" if self.layout.groups else ""
             rows.append(PictureRow(at=0.0, value=1.0, low=1.0, high=1.0, group=group))
             for time, value, low, high in zip(self.layout.times, *self._shown(curve, _factor(level)), strict=True):
                 rows.append(
@@ -255,11 +261,7 @@ class SurvivalResult(StudyResult):
 
     def median(self) -> SurvivalEstimates:
         """The median survival time of each group; an end that the curve does not reach is infinite."""
-
-        def made(level: float) -> ResultTable:
-            return ResultTable(name="median", columns=self._medians(level))
-
-        return self._estimates(Phrase("survival.median"), made)
+        return self._estimates(Phrase("survival.median"), self._median)
 
     def rmst(self, time: Exact | None = None) -> SurvivalEstimates:
         """The restricted mean survival time until a time, or until the end of the curves, in each group."""
@@ -328,12 +330,12 @@ class SurvivalResult(StudyResult):
         return self._estimates(named, made, Phrase("survival.proportional"))
 
     def __str__(self) -> str:
-        return text_of(self)
+        return text_of(self, period=len(self.layout.times))
 
     __repr__ = __str__
 
     def _named(self, place: int) -> str:
-        return f"{self.layout.groups[place]}: " if self.layout.groups else ""
+        return f"{self.layout.by} {self.layout.groups[place]}: " if self.layout.groups else ""
 
     def _estimates(self, named: Word, made: Callable[[float], ResultTable], *notes: Word) -> SurvivalEstimates:
         covered = Phrase("survival.covers")
@@ -452,17 +454,15 @@ class SurvivalResult(StudyResult):
         }
         return ResultTable(name="band", columns=columns)
 
-    def _medians(self, level: float) -> dict[str, Sequence[Cell]]:
+    def _median(self, level: float) -> ResultTable:
         found = []
         for curve in self.curves:
             value, low, high = self._shown(curve, _factor(level))
-            found.append([self._first(part <= 0.5) for part in (value, low, high)])
-        columns: dict[str, Sequence[Cell]] = {self.layout.by: list(self.layout.groups)} if self.layout.groups else {}
-        return columns | {
-            part: [each[place] for each in found] for place, part in enumerate(("estimate", "low", "high"))
-        }
+            middle, least, most = (self._first(part <= 0.5) for part in (value, low, high))
+            found.append((middle, min(least, float(self.layout.times[-1])), most, 0.0))  # it may lie behind the end
+        return self._rows("median", found)
 
-    def _first(self, reached: Sequence[bool] | np.ndarray) -> float:  # type: ignore[type-arg]  # truth values
+    def _first(self, reached: npt.NDArray[np.bool_]) -> float:
         places = np.flatnonzero(reached)
         return float(self.layout.times[places[0]]) if len(places) else float("inf")
 

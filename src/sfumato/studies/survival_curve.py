@@ -206,11 +206,11 @@ def uniform_factor(cells: Floats, noise: CellNoise, confidence: float, generator
     shrunk = (number * np.clip(falling(curve.survival), 0.0, 1.0) + 0.5) / (number + 1)
     clock = np.maximum.accumulate((1 - shrunk) / (shrunk * curve.effective))[:stop]
     safe = np.where(np.arange(noise.steps) < stop, curve.at_risk, np.inf)
-    weights = noise.through(hazard_weights(1 / safe, curve.events / safe**2, np.arange(stop)))
-    runs = 4000
+    weights = noise.through(hazard_weights(1 / safe, curve.events / safe**2, np.arange(stop))).reshape(stop, -1)
+    runs = 2000
     sampled = generator.standard_normal((runs, stop)) * np.sqrt(np.diff(clock, prepend=0.0))
-    drawn = generator.standard_normal((runs, 2 * noise.steps))
-    process = np.cumsum(sampled, axis=1) + drawn @ weights.reshape(stop, -1).T
+    drawn = generator.standard_normal((runs, weights.shape[1]))
+    process = np.cumsum(sampled, axis=1) + drawn @ weights.T
     return float(np.quantile(np.abs(process / np.sqrt(clock + curve.noise[:stop])).max(axis=1), confidence))
 
 

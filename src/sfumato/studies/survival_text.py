@@ -7,22 +7,23 @@ from sfumato.studies.result import Cell, ResultTable, StudyResult
 
 __all__ = ["text_of"]
 
-MOST_ROWS = 24
+MOST_ROWS = 13
 
 
-def text_of(result: StudyResult, language: str = "en") -> str:
-    """A result as people print it: of a long table some rows, spread over it."""
+def text_of(result: StudyResult, *, period: int | None = None, language: str = "en") -> str:
+    """A result as people print it; of a long table of curves, each of ``period`` rows, some rows of each curve."""
     facts = [(result.word(name, language), result.word(value, language)) for name, value in result.facts]
     wide = max((len(name) for name, _ in facts), default=0)
     lines = [result.word(result.title, language), *(f"  {name:<{wide}}  {value}" for name, value in facts), ""]
-    lines += _table(result.table())
+    lines += _table(result.table(), period)
     return "\n".join([*lines, "", *(result.word(note, language) for note in result.notes)])
 
 
-def _table(table: ResultTable) -> list[str]:
+def _table(table: ResultTable, period: int | None) -> list[str]:
     rows = list(zip(*table.columns.values(), strict=True))
-    step = max(1, math.ceil(len(rows) / MOST_ROWS))
-    kept = [row for place, row in enumerate(rows) if place % step == step - 1 or place == len(rows) - 1]
+    long = len(rows) if period is None else period
+    step = max(1, math.ceil(long / MOST_ROWS))
+    kept = [row for place, row in enumerate(rows) if (long - 1 - place % long) % step == 0]
     texts = [list(table.columns), *([_short(cell) for cell in row] for row in kept)]
     widths = [max(len(row[place]) for row in texts) for place in range(len(texts[0]))]
     return [_line(row, widths) for row in texts]
@@ -33,6 +34,8 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _short(cell: Cell) -> str:
-    if isinstance(cell, float):
-        return f"{cell:.4g}" if math.isfinite(cell) else {True: "–"}.get(math.isnan(cell), "∞" if cell > 0 else "-∞")
-    return str(cell)
+    if not isinstance(cell, float):
+        return str(cell)
+    if math.isnan(cell):
+        return "–"
+    return f"{cell:.4g}" if math.isfinite(cell) else ("∞" if cell > 0 else "-∞")
