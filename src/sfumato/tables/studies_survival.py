@@ -17,7 +17,6 @@ from sfumato.engines.expressions import (
     Term,
     Value,
     col,
-    condition_of,
     greatest,
     least,
     surely_whole,
@@ -101,11 +100,11 @@ def survival_question(
         raise InvalidInput(f"time is followed until {plain(last)}, and begins at {plain(low)}; nothing was done.")
     whole = surely_whole(value.node, facts.whole_columns)
     times = _times(low, last, steps, whole=whole, text=written(value.node))
-    happened = _happened(event, facts)
+    happened, not_yet = _happened(event, facts)
     held = greatest(least(value, _constant(last, whole=whole)), _constant(low, whole=whole))
     gone = value > _constant(last, whole=whole)
     name = value.node.column if isinstance(value.node, Named) else "time"
-    exits = when(happened & ~gone).then(EXITS[0]).when(~happened | gone).then(EXITS[1])
+    exits = when(happened & ~gone).then(EXITS[0]).when(not_yet | gone).then(EXITS[1])
     exit_keys = Keys(column="exit", values=EXITS, value=exits.node)
     widths = best_widths(len(times))
     levels = []
@@ -184,22 +183,23 @@ def _times(low: Fraction, last: Fraction, steps: int | None, *, whole: bool, tex
     return tuple(Fraction(int(low) - 1 + -(-number * place // steps)) for place in range(1, steps + 1))
 
 
-def _happened(event: str | Term | Expression, facts: PublicFacts) -> Expression:
-    named = event if isinstance(event, str) else None
-    if isinstance(event, Term) and isinstance(event.node, Named):
-        named = event.node.column
+def _happened(event: str | Term | Expression, facts: PublicFacts) -> tuple[Expression, Expression]:
+    """Whether the event happened, and whether it did not: of a column of truth values neither, where it is missing."""
+    value = col(event) if isinstance(event, str) else event
+    if isinstance(value, Expression):
+        return value, ~value
+    if not isinstance(value, Term):
+        raise InvalidInput(
+            f"event is a column of truth values, or a condition such as sf.col('arrest') == 1, and was given "
+            f"{type(event).__name__}; nothing was done."
+        )
+    named = value.node.column if isinstance(value.node, Named) else None
     if named is not None and (named in facts.bounds or named in facts.whole_columns):
         raise InvalidInput(
             f"{named!r} holds numbers, and an event is a column of truth values or a condition; nothing was done. Say "
             f"event=sf.col({named!r}) == 1."
         )
-    condition = condition_of(col(event) if isinstance(event, str) else event)
-    if not isinstance(condition, Expression):
-        raise InvalidInput(
-            f"event is a column of truth values, or a condition such as sf.col('arrest') == 1, and was given "
-            f"{type(event).__name__}; nothing was done."
-        )
-    return condition
+    return value == True, value == False  # noqa: E712 - conditions
 
 
 def _constant(value: Fraction, *, whole: bool) -> int | Fraction:

@@ -677,7 +677,7 @@ class Table:
         ``time`` is how long each row was followed, ``event`` whether the event ended it; who is followed beyond
         ``until`` is censored there. Whole numbers are taken one by one up to 400; else ``steps`` cuts the time. The
         result has medians, mean times, the log-rank test and hazard ratios too, for the one charge. Rows without a time
-        or an event do not count.
+        do not count, nor those without a value in a column of events; who does not meet a condition is censored.
 
         Guarantee: one count of rows, in which a person is in one cell of each level. Assumes: each row is another
         person; bounds of the time are declared. Proof: docs/proofs/survival.md
