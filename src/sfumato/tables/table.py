@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from sfumato.studies.batches import BatchComparison
     from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
     from sfumato.studies.regression.result import RegressionResult
+    from sfumato.studies.survival import SurvivalResult
 
 __all__ = ["Table"]
 
@@ -829,6 +830,51 @@ class Table:
 
         model = studies_regression.model_of(formula, outcome, covariates)
         return studies_cells.poisson_regression(self, model, cuts=cuts or {})
+
+    def survival(
+        self,
+        time: str | Term,
+        event: str | Term | Expression,
+        *,
+        until: Exact | None = None,
+        steps: int | None = None,
+        by: str | None = None,
+    ) -> "Study[SurvivalResult]":
+        """Ask how long it takes until an event: Kaplan–Meier curves, by group where ``by`` names a declared column.
+
+        ``time`` is how long each row was followed, ``event`` whether the event ended it; who is followed beyond
+        ``until`` is censored there. Whole numbers are taken one by one up to 400; else ``steps`` cuts the time. The
+        result has medians, mean times, the log-rank test and hazard ratios too, for the one charge. Rows without a time
+        do not count, nor those without a value in a column of events; who does not meet a condition is censored.
+
+        Guarantee: one count of rows, in which a person is in one cell of each level. Assumes: each row is another
+        person; bounds of the time are declared. Proof: docs/proofs/survival.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> rows = pa.table({"week": [1, 2, 3, 3] * 100, "died": [True, True, True, False] * 100})
+        >>> trial = vault.table(rows, name="trial", version="1", bounds={"week": (1, 3)})
+        >>> result = trial.survival("week", "died").release(epsilon=8)
+        >>> round(result.at(2).estimate, 1)
+        0.5
+        """
+        from sfumato.tables.studies_survival import check_groups, survival_question
+
+        asked = survival_question(
+            dataset=self.dataset,
+            facts=self._facts,
+            unit=getattr(self._gate, "unit", None),
+            limit=self.limit,
+            where=self.predicate,
+            joins=self.joins,
+            time=time,
+            event=event,
+            until=until,
+            steps=steps,
+            group=None if by is None else check_groups(self._declared(by)),
+            grouped=bool(self.by),
+        )
+        return Study(question=self._question(asked.query), made=asked.result, foreseen=asked.foreseen)
 
     def with_limit(self, limit: Limit | Release) -> "Table":
         """The table under another limit: an ``sf.Limit``, or the release of :meth:`suggest_limit`.
