@@ -108,10 +108,10 @@ def contingency(
         raise InvalidInput("contingency(...) has the tests 'chi-square' and 'trend'; nothing was done.")
     if scores is not None and test != "trend":
         raise InvalidInput("scores=... is for test='trend'; nothing was done.")
-    truth = isinstance(columns, Expression) or (test == "trend" and _is_truth(table, columns))
+    truth = isinstance(columns, Expression) or _holds_truth(table, columns)
     one = table.group_by(rows) if isinstance(rows, str) else table.group_by(group=rows)
     if truth:
-        both = one.group_by(outcome=_split(columns))
+        both = one.group_by(outcome=_split(columns))  # true comes first
     else:
         both = one.group_by(columns) if isinstance(columns, str) else one.group_by(outcome=columns)  # type: ignore[arg-type]
     (first, second) = both.by[-2:]
@@ -191,6 +191,14 @@ def _is_truth(table: "Table", outcome: Outcome) -> bool:
             f"contingency(..., {outcome!r}), or the share of one: sf.col({outcome!r}) == {known.values[0]!r}."
         )
     return True
+
+
+def _holds_truth(table: "Table", column: str | Term) -> bool:
+    """Whether a column has no public values but true and false."""
+    if not isinstance(column, str) or column in table.bounds:
+        return False
+    known = table.keys.get(column)
+    return known is None or all(isinstance(value, bool) for value in known.values)
 
 
 def _split(outcome: Outcome) -> Term:
