@@ -97,6 +97,20 @@ def rank(n: int, epsilon: float, shape: str, g: np.random.Generator, runs: int) 
     return ranks.rank_p_values(histograms(values(shape, g, (runs, 2, n)), noise, g), noise.variance)
 
 
+def bounded(n: int, epsilon: float, shape: str, g: np.random.Generator, runs: int) -> Numbers:
+    """p-values of two means whose variances were not released; "two" values are 0 or 1, and have the largest."""
+    x = (g.random((runs, 2, n)) < 0.3).astype(float) if shape == "two" else values(shape, g, (runs, 2, n))
+    noise = fine(epsilon)
+    parts = np.stack([(1 - x).sum(-1), x.sum(-1)], axis=-1)
+    parts = parts + noise.draw(g, parts.shape)
+    rows = np.maximum(parts.sum(-1), 2.0)
+    mean = np.clip(parts[..., 1] / rows, 0.0, 1.0)
+    own, common = np.stack([-mean, 1 - mean], -1), ((rows * mean).sum(-1) / rows.sum(-1))[..., None]
+    spread = noise.variance * (own**2).sum(-1), noise.fourth * (own**4).sum(-1)
+    weights = np.broadcast_to(np.stack([-common, 1 - common], -1), own.shape)
+    return means.bounded_p_values(means.bounded_means(rows, mean, *spread), (noise, noise), weights, g, DRAWS)
+
+
 def chi_square(n: int, epsilon: float, shape: str, g: np.random.Generator, runs: int) -> Numbers:
     """p-values of the χ² test of independence."""
     groups, shares = {"2x3": (2, [0.5, 0.3, 0.2]), "3x3": (3, [0.9, 0.08, 0.02]), "4x4": (4, [0.25] * 4)}[shape]

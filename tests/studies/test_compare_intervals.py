@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.studies import blocks, contingency, counts, means, proportions, ranks
-from sfumato.studies.draws import CellNoise
+from sfumato.studies.draws import CellNoise, multiplier
 from tests.studies import simulated
 from tests.studies.simulated import fine, laplace, two_by_two
 
@@ -51,6 +51,11 @@ def test_shares(n: int, epsilon: float, p: float, q: float) -> None:
 def test_shares_in_many_runs(n: int, epsilon: float, p: float, q: float) -> None:
     found = covering(n, epsilon, p, q, FULL)
     assert min(found.values()) >= least(n, epsilon, FULL), found
+
+
+def test_multipliers_of_normal_and_laplace_together() -> None:
+    found = [float(multiplier(3 * share**2, 0.95)) for share in (0, 0.5, 0.9, 1)]
+    assert found == pytest.approx([1.960, 1.989, 2.084, 2.118], abs=0.0006)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.99])

@@ -30,8 +30,9 @@ ON = {
     simulated.chi_square: ("2x3", "3x3", "4x4"),
     simulated.welch: SHAPES,
     simulated.rank: SHAPES,
+    simulated.bounded: ("beta", "two"),
 }
-CONSERVATIVE = (simulated.exact, simulated.welch)
+CONSERVATIVE = (simulated.exact, simulated.welch, simulated.bounded)
 """Those whose notes say so; the others must reject in 4% at the least from 200 in a group on."""
 CASES = [(test, about) for test, some in ON.items() for about in some]
 

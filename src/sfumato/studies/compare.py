@@ -1,19 +1,20 @@
 """Comparing two numbers that were released: shares, means or counts, with nothing asked anew and nothing spent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from sfumato.core.description import Phrase, Word
 from sfumato.core.limits import Limit
+from sfumato.core.query import Law
 from sfumato.core.release import Release, only_release
 from sfumato.core.units import Record
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.derived import Derived, joined
 from sfumato.inference.figure import Figure, figure
-from sfumato.inference.linear_combination import LinearCombination
+from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.ratio import Ratio
 from sfumato.studies import means
 from sfumato.studies.compared import Compared, ComparedCounts, ComparedMeans, ComparedShares
@@ -192,22 +193,33 @@ def _means(one: Derived, two: Derived, seeds: tuple[str, ...]) -> ComparedMeans:
     under = [column.under[0] for column in (one, two)]
     rows = np.maximum([float(form.value) for form in under], 2.0)
     mean = np.clip([float(form.value) for form in over] / rows, 0.0, 1.0)
-    own = [
-        _noise(top.plus(bottom, -Fraction(at))) for top, bottom, at in zip(over, under, map(float, mean), strict=True)
-    ]
+    pairs = list(zip(over, under, strict=True))
+    own = [_noise(top.plus(bottom, -Fraction(at))) for (top, bottom), at in zip(pairs, map(float, mean), strict=True)]
     found = means.bounded_means(
         rows, mean, np.array([each.variance for each in own]), np.array([each.fourth for each in own])
     )
     common = Fraction(float((rows * mean).sum() / rows.sum()))
-    left = tuple(_noise(top.plus(bottom, -common)) for top, bottom in zip(over, under, strict=True))
+    left = [top.plus(bottom, -common).noises for top, bottom in pairs]
+    weights = np.zeros((2, max(map(len, left))))
+    for place, held in enumerate(left):
+        weights[place, : len(held)] = [float(weight) for weight in held.values()]
+    drawn = CellNoise.of(_law(left[0])), CellNoise.of(_law(left[1]))
     return ComparedMeans(
         means=found,
-        tested=lambda draws: float(means.bounded_p_values(found, left, generator_of(*seeds), draws)),
+        tested=lambda draws: float(means.bounded_p_values(found, drawn, weights, generator_of(*seeds), draws)),
         noise_in_rows=(_noise(under[0]).variance, _noise(under[1]).variance),
         low=low,
         width=width,
         bounded=True,
     )
+
+
+def _law(noises: Mapping[Noise, Fraction]) -> Law:
+    """The one law of all noise in a mean, which is of one release."""
+    (law,) = {noise.law for noise in noises} if noises else {None}
+    if law is None:
+        raise Unsupported("a mean without noise was not released by a vault; nothing was computed.")
+    return law
 
 
 def _counts(one: Derived, two: Derived, seeds: tuple[str, ...]) -> ComparedCounts:

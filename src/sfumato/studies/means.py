@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier, stacked
+from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier
 from sfumato.studies.proportions import TIE
 
 __all__ = [
@@ -113,14 +113,20 @@ def bounded_means(rows: Numbers, mean: Numbers, noise: Numbers, fourth: Numbers)
 
 def bounded_p_values(
     groups: GroupMeans,
-    noises: tuple[CellNoise, ...],
+    noises: tuple[CellNoise, CellNoise],
+    weights: Numbers,
     generator: np.random.Generator,
     replicates: int = REPLICATES,
 ) -> Numbers:
-    """The p-value of equal means where ``noises`` are those of each sum of x less the common mean."""
+    """The p-value of equal means: ``noises`` are in the parts of each group, which enter the sum of x − mean so often.
+
+    ``weights`` has the groups and then the parts on its last axes, at the mean of both groups.
+    """
     seen = np.abs(groups.mean[..., 0] - groups.mean[..., 1])
     shape = (replicates, *groups.rows.shape)
     sampled = np.sqrt(groups.variance * groups.rows) * generator.standard_normal(shape)
-    means = (sampled + stacked(noises, generator, shape[:-1])) / groups.rows
+    parts = weights.shape[-1]
+    drawn = np.stack([noise.draw(generator, (*shape[:-1], parts)) for noise in noises], axis=-2)
+    means = (sampled + (drawn * weights).sum(axis=-1)) / groups.rows
     found: Numbers = (1 + (np.abs(means[..., 0] - means[..., 1]) >= seen - TIE).sum(axis=0)) / (replicates + 1)
     return found

@@ -44,10 +44,10 @@ Outcome = str | Term | Expression
 
 def one_row_each(unit: Unit | None, limit: Limit | None, steps: Sequence[Step], what: str) -> None:
     """Refuse rows that are not independent: where a person can have several, the person is the unit that varies."""
-    if unit is None or isinstance(unit, Record) or are_single(steps):
+    if isinstance(unit, Record) or are_single(steps):
         return
-    if limit is not None and limit.without_words == Limit(groups=1, rows_per_group=1):
-        return
+    if limit is None or limit.without_words == Limit(groups=1, rows_per_group=1):
+        return  # without a limit, where one is needed, the question itself is refused
     raise Refused(
         f"{what} takes rows for independent, and here a person can have several: standard errors would be too small. "
         "Nothing was read and nothing was spent. Make one row a person first, table.per_person(...), or count one row "
@@ -108,12 +108,11 @@ def contingency(
         raise InvalidInput("contingency(...) has the tests 'chi-square' and 'trend'; nothing was done.")
     if scores is not None and test != "trend":
         raise InvalidInput("scores=... is for test='trend'; nothing was done.")
-    truth = isinstance(columns, Expression) or _holds_truth(table, columns)
     one = table.group_by(rows) if isinstance(rows, str) else table.group_by(group=rows)
-    if truth:
+    if isinstance(columns, Expression) or _holds_truth(table, columns):
         both = one.group_by(outcome=_split(columns))  # true comes first
     else:
-        both = one.group_by(columns) if isinstance(columns, str) else one.group_by(outcome=columns)  # type: ignore[arg-type]
+        both = one.group_by(columns) if isinstance(columns, str) else one.group_by(outcome=columns)
     (first, second) = both.by[-2:]
     groups, categories = tuple(map(_text, first.values)), tuple(map(_text, second.values))
     if len(groups) < 2 or len(categories) < 2:
@@ -373,7 +372,9 @@ class _Foreseen:
             case "shares":
                 found = [_detected(base, rows, deviation) for base in (0.1, 0.5)]
                 texts = [
-                    f"{base:.0%} against {base + size:.0%} or more" if base + size < 1 else f"nothing at {base:.0%}"
+                    f"{base:.0%} against {math.ceil(100 * (base + size))}% or more"
+                    if base + size < 1
+                    else f"nothing at {base:.0%}"
                     for base, size in zip((0.1, 0.5), found, strict=True)
                 ]
                 return f"{intro} {texts[0]}, and {texts[1]}."
