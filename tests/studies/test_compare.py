@@ -84,6 +84,13 @@ def test_the_interval_holds_the_truth(way: str) -> None:
     assert low <= result.estimate <= high
 
 
+@pytest.mark.parametrize("way", ["chi-square", "exact", "welch", "rank", "blocks", "contingency", "trend"])
+def test_gaussian_noise_is_drawn_again_too(way: str) -> None:
+    result = WAYS[way](trial(0.4)).release(epsilon=1, delta=0.3)
+    assert "gaussian" in result.sources[0].statement.law.KIND
+    assert result.p_value <= 0.001
+
+
 def test_one_charge_and_the_same_result_each_time() -> None:
     table = trial(0.1)
     first = table.two_sample("event", by="arm").release(epsilon=1)
@@ -211,6 +218,9 @@ def test_released_shares_means_and_counts_are_compared() -> None:
             assert low <= result.estimate <= high
         assert shares.table().columns["quantity"] == ["difference", "ratio", "odds ratio"]
         assert any("sharper" in means.word(note) for note in means.notes)
+        assert spread.table("test").columns["test"] == ["welch"]
+        widths = [high - low for low, high in (spread.interval(), means.interval())]
+        assert widths[0] < widths[1]
         assert any("两组" in events.word(note, "zh") for note in events.notes)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.inference.moments import Moments
 from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier
 from sfumato.studies.proportions import TIE
 
@@ -19,6 +20,7 @@ __all__ = [
     "group_means",
     "mean_difference_ends",
     "mean_difference_p_values",
+    "parts_of",
 ]
 
 CAUTION = 1.2816  # standard deviations that a noisy variance is raised by: it is too small in one of ten runs
@@ -54,6 +56,15 @@ def group_means(parts: Numbers, noise: CellNoise) -> GroupMeans:
         noise=noise.variance * (weights**2).sum(axis=-1) / rows**2,
         fourth=noise.fourth * (weights**4).sum(axis=-1) / rows**4,
     )
+
+
+def parts_of(moments: Moments) -> tuple[Numbers, CellNoise]:
+    """The three noisy parts of a group from its released moments, in rows, and the noise that each of them holds."""
+    third = moments.product.value
+    second = 2 * (moments.first.value - third)
+    ((noise, weight),) = moments.product.noises.items()
+    parts = [float(moments.number.value - second - third), float(second), float(third)]
+    return np.array(parts), CellNoise(((float(weight), noise.law),))
 
 
 def _weights(mean: Numbers) -> Numbers:

@@ -16,7 +16,6 @@ from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Record, Unit
 from sfumato.engines.expressions import Expression, Term, col, when, written
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.inference.moments import Variance
 from sfumato.studies import means
 from sfumato.studies.compared import Compared, ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares
 from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
@@ -243,8 +242,8 @@ def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bin
     of = clamped(outcome, grouped.bounds)
 
     def made(release: Release) -> TwoSampleResult:
-        column = release["variance"]
-        parts, noise = parts_of(column)
+        (one, noise), (two, _) = (means.parts_of(each) for each in release["variance"].moments)
+        parts = np.stack([one, two])
         seed = _seed(release)
         compared = ComparedMeans(
             means=means.group_means(parts, noise),
@@ -257,17 +256,6 @@ def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bin
 
     foreseen = _Foreseen("means", low=of.low, high=of.high)
     return Study(question=grouped.variance(outcome), made=made, foreseen=foreseen)
-
-
-def parts_of(column: Variance) -> tuple[Numbers, CellNoise]:
-    """The three noisy parts of each group, in rows, and the noise that each of them holds."""
-    found = []
-    for each in column.moments:
-        third = each.product.value
-        second = 2 * (each.first.value - third)
-        found.append([float(each.number.value - second - third), float(second), float(third)])
-    ((noise, weight),) = column.moments[0].product.noises.items()
-    return np.array(found), CellNoise(((float(weight), noise.law),))
 
 
 def _of_ranks(
