@@ -11,7 +11,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.units import user
 from sfumato.mechanisms.matrix.toeplitz import coefficients, lower
-from sfumato.studies.exit_cells import CellNoise
+from sfumato.studies.exit_cells import ExitNoise
 from sfumato.studies.survival_curve import falling
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.count import Count
@@ -49,7 +49,7 @@ def histogram(steps: int) -> Pair:
     assert moved is not None
     assert alone is not None
     assert (moved.value, alone.value) == (2, 1)
-    noise = CellNoise(variance=2 * float(moved.value) ** 2, steps=steps)
+    noise = ExitNoise(variance=2 * float(moved.value) ** 2, steps=steps)
     return both(noise.at_risk / 2)  # of one kind of exit: as many cells as from a step to the last
 
 
@@ -112,7 +112,7 @@ def test_a_curve_that_never_rises_is_nearer_than_the_points() -> None:
 
 @pytest.mark.claim("S1-10")
 def test_a_year_of_days_is_measured_in_two_levels() -> None:
-    plain = CellNoise(variance=2.0, steps=365)
-    levels = CellNoise(variance=8.0, steps=365, widths=(1, 31))  # a person is in a cell of each level
+    plain = ExitNoise(variance=2.0, steps=365)
+    levels = ExitNoise(variance=8.0, steps=365, widths=(1, 31))  # a person is in a cell of each level
     ratio = np.array(both(levels.at_risk)) / both(plain.at_risk)
     assert ratio == pytest.approx((0.452, 0.487), abs=0.002)

@@ -6,7 +6,7 @@ All runs are drawn from fixed seeds. The tables of the full sizes are in docs/pr
 import numpy as np
 import pytest
 
-from sfumato.studies.exit_cells import CellNoise, Floats, at_risk, in_blocks
+from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, in_blocks
 from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import log_rank_score
 from sfumato.studies.survival_curve import (
@@ -17,7 +17,7 @@ from sfumato.studies.survival_curve import (
     survival_curve,
     uniform_factor,
 )
-from tests.studies.simulated import drawn, exit_law, with_noise
+from tests.studies.exits import drawn, exit_law, with_noise
 
 SIZES = [(number, epsilon) for number in (30, 200, 1000) for epsilon in (0.3, 1.0, 3.0)]
 BATCH = 500
@@ -58,7 +58,7 @@ def size_of_test(steps: int, number: int, epsilon: float, runs: int, seed: int, 
         cells, noise = with_noise(generator, exact, epsilon)
         if not told:
             cells, noise, _ = in_blocks(cells, noise)
-            noise = CellNoise(variance=1e-9, steps=noise.steps)
+            noise = ExitNoise(variance=1e-9, steps=noise.steps)
         rejected += int((log_rank_score(cells, noise).p < 0.05).sum())
     return rejected / runs
 

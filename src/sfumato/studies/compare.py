@@ -1,24 +1,26 @@
 """Comparing two numbers that were released: shares, means or counts, with nothing asked anew and nothing spent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from sfumato.core.description import Phrase, Word
 from sfumato.core.limits import Limit
+from sfumato.core.query import Law
 from sfumato.core.release import Release, only_release
-from sfumato.core.units import Record
+from sfumato.core.units import Family, Record, User, describe
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.derived import Derived, joined
 from sfumato.inference.figure import Figure, figure
-from sfumato.inference.linear_combination import LinearCombination
+from sfumato.inference.linear_combination import LinearCombination, Noise
+from sfumato.inference.moments import Variance
 from sfumato.inference.ratio import Ratio
 from sfumato.studies import means
 from sfumato.studies.compared import Compared, ComparedCounts, ComparedMeans, ComparedShares
 from sfumato.studies.comparison import TwoSampleResult
-from sfumato.studies.draws import CellNoise, generator_of
+from sfumato.studies.draws import CellNoise, Numbers, generator_of
 from sfumato.studies.proportions import TwoByTwo
 
 __all__ = ["compare"]
@@ -34,8 +36,8 @@ def compare(
     """Compare two released shares, means or counts: difference, ratios and a p-value; nothing is spent.
 
     Each is one number: a column of a release picked with ``at(...)``, as in ``release["died"].at(arm="A")``, or a
-    release of one number. Where a mean was released without its variance, the largest variance that its bounds allow is
-    taken, which is conservative; :meth:`Table.two_sample` asks for the variance and is sharper.
+    release of one number. Where a mean was released without its variance (:func:`sf.variance` in the same question),
+    the largest that its bounds allow is taken, which is conservative; :meth:`Table.two_sample` asks for both.
 
     Guarantee: costs nothing; sampling and noise are in the intervals and in the p-value. What a limit can have cut
     differently, what shares its noise, and rows that are not independent are refused. Assumes: nobody is in both.
@@ -128,7 +130,14 @@ def _called(kind: str) -> str:
 def _check_independent(release: Release, *, persons: bool) -> None:
     """Rows of one person are not independent; a person who is in several groups is not either."""
     unit, limit = release.statement.unit, release.statement.limit
-    if isinstance(unit, Record) or limit is None or limit.without_words == ONCE or (persons and limit.groups == 1):
+    if isinstance(unit, Record):
+        return
+    if not isinstance(unit, User | Family) or limit is None:
+        raise Refused(
+            f"rows of people are compared, and this release protects {describe(unit)}: what varies independently in it "
+            "is not known. Nothing was computed."
+        )
+    if limit.without_words == ONCE or (persons and limit.groups == 1):
         return
     raise Refused(
         "a person can have several rows in these numbers, and a comparison takes rows for independent: its standard "
@@ -188,26 +197,56 @@ def _means(one: Derived, two: Derived, seeds: tuple[str, ...]) -> ComparedMeans:
         )
     low, high = one.within
     width = high - low
+    released = _moments(one), _moments(two)
+    if released[0] is not None and released[1] is not None and released[0][1] == released[1][1]:
+        parts, noise = np.stack([released[0][0], released[1][0]]), released[0][1]
+        return ComparedMeans(
+            means=means.group_means(parts, noise),
+            tested=lambda draws: float(means.mean_difference_p_values(parts, noise, generator_of(*seeds), draws)),
+            noise_in_rows=(3 * noise.variance,) * 2,
+            low=low,
+            width=width,
+        )
     over = [column.over[0].plus(column.under[0], -Fraction(low)).scaled(1 / Fraction(width)) for column in (one, two)]
     under = [column.under[0] for column in (one, two)]
     rows = np.maximum([float(form.value) for form in under], 2.0)
     mean = np.clip([float(form.value) for form in over] / rows, 0.0, 1.0)
-    own = [
-        _noise(top.plus(bottom, -Fraction(at))) for top, bottom, at in zip(over, under, map(float, mean), strict=True)
-    ]
+    pairs = list(zip(over, under, strict=True))
+    own = [_noise(top.plus(bottom, -Fraction(at))) for (top, bottom), at in zip(pairs, map(float, mean), strict=True)]
     found = means.bounded_means(
         rows, mean, np.array([each.variance for each in own]), np.array([each.fourth for each in own])
     )
     common = Fraction(float((rows * mean).sum() / rows.sum()))
-    left = tuple(_noise(top.plus(bottom, -common)) for top, bottom in zip(over, under, strict=True))
+    left = [top.plus(bottom, -common).noises for top, bottom in pairs]
+    weights = np.zeros((2, max(map(len, left))))
+    for place, held in enumerate(left):
+        weights[place, : len(held)] = [float(weight) for weight in held.values()]
+    drawn = CellNoise.of(_law(left[0])), CellNoise.of(_law(left[1]))
     return ComparedMeans(
         means=found,
-        tested=lambda draws: float(means.bounded_p_values(found, left, generator_of(*seeds), draws)),
+        tested=lambda draws: float(means.bounded_p_values(found, drawn, weights, generator_of(*seeds), draws)),
         noise_in_rows=(_noise(under[0]).variance, _noise(under[1]).variance),
         low=low,
         width=width,
         bounded=True,
     )
+
+
+def _moments(mean: Ratio) -> tuple[Numbers, CellNoise] | None:
+    """The parts of the same rows, where the variance of the same value was released beside the mean."""
+    for column in mean.sources[0].columns.values():
+        for each in column.moments if isinstance(column, Variance) else ():
+            if each.number == mean.under[0]:
+                return means.parts_of(each)
+    return None
+
+
+def _law(noises: Mapping[Noise, Fraction]) -> Law:
+    """The one law of all noise in a mean, which is of one release."""
+    (law,) = {noise.law for noise in noises} if noises else {None}
+    if law is None:
+        raise Unsupported("a mean without noise was not released by a vault; nothing was computed.")
+    return law
 
 
 def _counts(one: Derived, two: Derived, seeds: tuple[str, ...]) -> ComparedCounts:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.core.description import Phrase, Word
+from sfumato.core.description import OneLine, Phrase, Word
 from sfumato.core.exact import Exact
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
@@ -80,7 +80,8 @@ class TwoSampleResult(StudyResult):
     @property
     def title(self) -> Word:
         """Which groups are compared by what."""
-        return Phrase("compare.title", {"outcome": self.outcome, "first": self.names[0], "second": self.names[1]})
+        first, second = map(OneLine, self.names)
+        return Phrase("compare.title", {"outcome": OneLine(self.outcome), "first": first, "second": second})
 
     def tables(self, confidence: Exact = Fraction(19, 20)) -> tuple[ResultTable, ...]:
         """The estimates with intervals, the test, and what is known of each group."""
@@ -179,7 +180,7 @@ class ContingencyResult(StudyResult):
     @property
     def title(self) -> Word:
         """What is tested against what."""
-        return Phrase(f"compare.title_{self._test}", {"outcome": self.outcome})
+        return Phrase(f"compare.title_{self._test}", {"outcome": OneLine(self.outcome)})
 
     def tables(self, confidence: Exact = Fraction(19, 20)) -> tuple[ResultTable, ...]:
         """The trend with its interval where there is one, the test, and the noisy counts."""

@@ -15,19 +15,19 @@ import numpy.typing as npt
 
 from sfumato.core.exact import natural
 
-__all__ = ["CellNoise", "Floats", "at_risk", "best_widths", "in_blocks", "level_matrix"]
+__all__ = ["ExitNoise", "Floats", "at_risk", "best_widths", "in_blocks", "level_matrix"]
 
 Floats = npt.NDArray[np.float64]
 LONG = 100  # steps from which on two levels make the numbers at risk clearly more exact
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellNoise:
+class ExitNoise:
     """The noise in the m cells of one kind (events, or censored): of ``variance`` in each measured number.
 
     ``widths`` are the blocks of time that were measured, beginning with single steps: ``(1,)`` is a plain histogram.
 
-    >>> CellNoise(variance=2.0, steps=3).at_risk.tolist()
+    >>> ExitNoise(variance=2.0, steps=3).at_risk.tolist()
     [12.0, 8.0, 4.0]
     """
 
@@ -92,7 +92,7 @@ def at_risk(cells: Floats, gone: float = 0.0) -> Floats:
     return np.asarray(left - gone * cells[..., 1, :], dtype=np.float64)
 
 
-def in_blocks(cells: Floats, noise: CellNoise) -> tuple[Floats, CellNoise, float]:
+def in_blocks(cells: Floats, noise: ExitNoise) -> tuple[Floats, ExitNoise, float]:
     """Cells and their noise as tests take them, and which part of the censored is gone within a step.
 
     What was measured in blocks too is added up by these: their totals are far more exact than single steps, and have
@@ -103,7 +103,7 @@ def in_blocks(cells: Floats, noise: CellNoise) -> tuple[Floats, CellNoise, float
     width = noise.widths[-1]
     starts = np.arange(0, noise.steps, width)
     variance = noise.variance * width / (width + 1)
-    plain = CellNoise(variance=variance, steps=len(starts), tails=noise.tails)
+    plain = ExitNoise(variance=variance, steps=len(starts), tails=noise.tails)
     return np.add.reduceat(cells, starts, axis=-1), plain, 0.5
 
 

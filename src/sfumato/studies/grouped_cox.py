@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.studies.exit_cells import CellNoise, Floats, at_risk, in_blocks
+from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, in_blocks
 from sfumato.studies.survival_curve import LOST
 
 __all__ = ["HazardRatios", "hazard_ratios"]
@@ -30,7 +30,7 @@ class HazardRatios:
     high: Floats
 
 
-def hazard_ratios(cells: Floats, noise: CellNoise, factor: float) -> HazardRatios:
+def hazard_ratios(cells: Floats, noise: ExitNoise, factor: float) -> HazardRatios:
     """Estimate the hazard of the first of two groups over that of the second: cells (…, 2 groups, 2, m).
 
     Limits are all β whose score is within ``factor`` of its standard errors of 0: with few events they may be open.
@@ -81,7 +81,7 @@ def _score(
     first: Floats,
     usable: Floats,
     pooled: Floats,
-    noise: CellNoise,
+    noise: ExitNoise,
     gone: float,
 ) -> tuple[Floats, Floats]:
     """The score at β, less what noise adds to it on average, and its variance."""

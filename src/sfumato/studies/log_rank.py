@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import f
 
-from sfumato.studies.exit_cells import CellNoise, Floats, at_risk, in_blocks
+from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, in_blocks
 from sfumato.studies.survival_curve import LOST
 
 __all__ = ["LogRankScore", "log_rank_score"]
@@ -28,7 +28,7 @@ class LogRankScore:
     verdict: npt.NDArray[np.bool_]
 
 
-def log_rank_score(cells: Floats, noise: CellNoise) -> LogRankScore:
+def log_rank_score(cells: Floats, noise: ExitNoise) -> LogRankScore:
     """Test whether groups share one hazard: cells (…, groups, 2, m), all measured with one noise.
 
     Cells that were measured in blocks too are taken by block.
@@ -50,7 +50,7 @@ def log_rank_score(cells: Floats, noise: CellNoise) -> LogRankScore:
     return LogRankScore(statistic=statistic, p=p, freedom=freedom, used=used, verdict=sound)
 
 
-def score_parts(cells: Floats, noise: CellNoise, gone: float = 0.0) -> tuple[Floats, Floats, npt.NDArray[np.int_]]:
+def score_parts(cells: Floats, noise: ExitNoise, gone: float = 0.0) -> tuple[Floats, Floats, npt.NDArray[np.int_]]:
     """The score (…, groups − 1), its covariance with the noise in it, and how many steps were used; plain noise."""
     groups, steps = cells.shape[-3], cells.shape[-1]
     risk, events = at_risk(cells, gone), cells[..., 0, :]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier, stacked
+from sfumato.inference.moments import Moments
+from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier
 from sfumato.studies.proportions import TIE
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "group_means",
     "mean_difference_ends",
     "mean_difference_p_values",
+    "parts_of",
 ]
 
 CAUTION = 1.2816  # standard deviations that a noisy variance is raised by: it is too small in one of ten runs
@@ -54,6 +56,15 @@ def group_means(parts: Numbers, noise: CellNoise) -> GroupMeans:
         noise=noise.variance * (weights**2).sum(axis=-1) / rows**2,
         fourth=noise.fourth * (weights**4).sum(axis=-1) / rows**4,
     )
+
+
+def parts_of(moments: Moments) -> tuple[Numbers, CellNoise]:
+    """The three noisy parts of a group from its released moments, in rows, and the noise that each of them holds."""
+    third = moments.product.value
+    second = 2 * (moments.first.value - third)
+    ((noise, weight),) = moments.product.noises.items()
+    parts = [float(moments.number.value - second - third), float(second), float(third)]
+    return np.array(parts), CellNoise(((float(weight), noise.law),))
 
 
 def _weights(mean: Numbers) -> Numbers:
@@ -113,14 +124,20 @@ def bounded_means(rows: Numbers, mean: Numbers, noise: Numbers, fourth: Numbers)
 
 def bounded_p_values(
     groups: GroupMeans,
-    noises: tuple[CellNoise, ...],
+    noises: tuple[CellNoise, CellNoise],
+    weights: Numbers,
     generator: np.random.Generator,
     replicates: int = REPLICATES,
 ) -> Numbers:
-    """The p-value of equal means where ``noises`` are those of each sum of x less the common mean."""
+    """The p-value of equal means: ``noises`` are in the parts of each group, which enter the sum of x − mean so often.
+
+    ``weights`` has the groups and then the parts on its last axes, at the mean of both groups.
+    """
     seen = np.abs(groups.mean[..., 0] - groups.mean[..., 1])
     shape = (replicates, *groups.rows.shape)
     sampled = np.sqrt(groups.variance * groups.rows) * generator.standard_normal(shape)
-    means = (sampled + stacked(noises, generator, shape[:-1])) / groups.rows
+    parts = weights.shape[-1]
+    drawn = np.stack([noise.draw(generator, (*shape[:-1], parts)) for noise in noises], axis=-2)
+    means = (sampled + (drawn * weights).sum(axis=-1)) / groups.rows
     found: Numbers = (1 + (np.abs(means[..., 0] - means[..., 1]) >= seen - TIE).sum(axis=0)) / (replicates + 1)
     return found

@@ -17,7 +17,7 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.rounded_gaussian import RoundedGaussian
-from sfumato.studies.exit_cells import CellNoise, Floats
+from sfumato.studies.exit_cells import ExitNoise, Floats
 from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import log_rank_score
 from sfumato.studies.result import Cell, ResultTable, StudyResult
@@ -51,9 +51,9 @@ class SurvivalLayout:
     rounded: bool = False
     """Whether times were rounded up to the end of a step that is wider than they are exact."""
 
-    def noise(self, variance: float, tails: float = 0.0) -> CellNoise:
+    def noise(self, variance: float, tails: float = 0.0) -> ExitNoise:
         """The noise in cells of which each measured number has this variance."""
-        return CellNoise(variance=variance, steps=len(self.times), widths=self.widths, tails=tails)
+        return ExitNoise(variance=variance, steps=len(self.times), widths=self.widths, tails=tails)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -158,7 +158,7 @@ class SurvivalResult(StudyResult):
         return (self.release,)
 
     @cached_property
-    def noise(self) -> CellNoise:
+    def noise(self) -> ExitNoise:
         """The noise in the cells, from the law that the release states."""
         law = self.release.statement.law
         variance = float(law.variance)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from sfumato.studies.exit_cells import CellNoise, Floats, at_risk
+from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk
 
 __all__ = ["Curve", "falling", "hazard_limits", "limits", "restricted_mean", "survival_curve", "uniform_factor"]
 
@@ -51,7 +51,7 @@ class Curve:
         return self.points < self.stop[..., None]
 
 
-def survival_curve(cells: Floats, noise: CellNoise, points: Sequence[int] | None = None) -> Curve:
+def survival_curve(cells: Floats, noise: ExitNoise, points: Sequence[int] | None = None) -> Curve:
     """Kaplan–Meier and Nelson–Aalen of noisy cells (…, 2, m); errors at the asked steps, or at all."""
     cells = np.asarray(cells, dtype=np.float64)
     risk, events = at_risk(cells), cells[..., 0, :]
@@ -85,12 +85,12 @@ def survival_curve(cells: Floats, noise: CellNoise, points: Sequence[int] | None
     )
 
 
-def _share(events: Floats, inverse: Floats, noise: CellNoise) -> Floats:
+def _share(events: Floats, inverse: Floats, noise: ExitNoise) -> Floats:
     """The share of those at risk with an event in each step, less what noise adds to d/Y on average."""
     return events * inverse + noise.shared * inverse**2 - events * noise.at_risk * inverse**3
 
 
-def _alike(inverse: Floats, noise: CellNoise) -> Floats | float:
+def _alike(inverse: Floats, noise: ExitNoise) -> Floats | float:
     """What a product of steps gains where their noises are correlated, taken back: noise of a histogram is not."""
     if noise.widths == (1,):
         return 1.0
@@ -161,7 +161,7 @@ def hazard_limits(curve: Curve, factor: float) -> tuple[Floats, Floats]:
 
 
 def restricted_mean(
-    cells: Floats, noise: CellNoise, lengths: Floats, before: float, factor: float
+    cells: Floats, noise: ExitNoise, lengths: Floats, before: float, factor: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """The mean time until a horizon, its standard error and its limits.
 
@@ -193,7 +193,7 @@ def restricted_mean(
     return estimate, np.where(rest > 0, np.nan, error), np.clip(low, before, end), np.clip(high, before, end)
 
 
-def uniform_factor(cells: Floats, noise: CellNoise, confidence: float, generator: np.random.Generator) -> float:
+def uniform_factor(cells: Floats, noise: ExitNoise, confidence: float, generator: np.random.Generator) -> float:
     """How many standard errors a band needs to hold at all steps at once: a quantile of the simulated supremum.
 
     Sampling is simulated as a Brownian motion in the time of Greenwood's variance, noise by the weights of the cells.

@@ -16,7 +16,6 @@ from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Record, Unit
 from sfumato.engines.expressions import Expression, Term, col, when, written
 from sfumato.errors import InvalidInput, NotDeclared, Refused
-from sfumato.inference.moments import Variance
 from sfumato.studies import means
 from sfumato.studies.compared import Compared, ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares
 from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
@@ -44,10 +43,10 @@ Outcome = str | Term | Expression
 
 def one_row_each(unit: Unit | None, limit: Limit | None, steps: Sequence[Step], what: str) -> None:
     """Refuse rows that are not independent: where a person can have several, the person is the unit that varies."""
-    if unit is None or isinstance(unit, Record) or are_single(steps):
+    if isinstance(unit, Record) or are_single(steps):
         return
-    if limit is not None and limit.without_words == Limit(groups=1, rows_per_group=1):
-        return
+    if limit is None or limit.without_words == Limit(groups=1, rows_per_group=1):
+        return  # without a limit, where one is needed, the question itself is refused
     raise Refused(
         f"{what} takes rows for independent, and here a person can have several: standard errors would be too small. "
         "Nothing was read and nothing was spent. Make one row a person first, table.per_person(...), or count one row "
@@ -108,12 +107,11 @@ def contingency(
         raise InvalidInput("contingency(...) has the tests 'chi-square' and 'trend'; nothing was done.")
     if scores is not None and test != "trend":
         raise InvalidInput("scores=... is for test='trend'; nothing was done.")
-    truth = isinstance(columns, Expression) or (test == "trend" and _is_truth(table, columns))
     one = table.group_by(rows) if isinstance(rows, str) else table.group_by(group=rows)
-    if truth:
-        both = one.group_by(outcome=_split(columns))
+    if isinstance(columns, Expression) or _holds_truth(table, columns):
+        both = one.group_by(outcome=_split(columns))  # true comes first
     else:
-        both = one.group_by(columns) if isinstance(columns, str) else one.group_by(outcome=columns)  # type: ignore[arg-type]
+        both = one.group_by(columns) if isinstance(columns, str) else one.group_by(outcome=columns)
     (first, second) = both.by[-2:]
     groups, categories = tuple(map(_text, first.values)), tuple(map(_text, second.values))
     if len(groups) < 2 or len(categories) < 2:
@@ -193,6 +191,14 @@ def _is_truth(table: "Table", outcome: Outcome) -> bool:
     return True
 
 
+def _holds_truth(table: "Table", column: str | Term) -> bool:
+    """Whether a column has no public values but true and false."""
+    if not isinstance(column, str) or column in table.bounds:
+        return False
+    known = table.keys.get(column)
+    return known is None or all(isinstance(value, bool) for value in known.values)
+
+
 def _split(outcome: Outcome) -> Term:
     """True where the outcome is met and false where it is not; a missing truth value is neither."""
     if isinstance(outcome, Expression):
@@ -236,8 +242,8 @@ def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bin
     of = clamped(outcome, grouped.bounds)
 
     def made(release: Release) -> TwoSampleResult:
-        column = release["variance"]
-        parts, noise = parts_of(column)
+        (one, noise), (two, _) = (means.parts_of(each) for each in release["variance"].moments)
+        parts = np.stack([one, two])
         seed = _seed(release)
         compared = ComparedMeans(
             means=means.group_means(parts, noise),
@@ -250,17 +256,6 @@ def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bin
 
     foreseen = _Foreseen("means", low=of.low, high=of.high)
     return Study(question=grouped.variance(outcome), made=made, foreseen=foreseen)
-
-
-def parts_of(column: Variance) -> tuple[Numbers, CellNoise]:
-    """The three noisy parts of each group, in rows, and the noise that each of them holds."""
-    found = []
-    for each in column.moments:
-        third = each.product.value
-        second = 2 * (each.first.value - third)
-        found.append([float(each.number.value - second - third), float(second), float(third)])
-    ((noise, weight),) = column.moments[0].product.noises.items()
-    return np.array(found), CellNoise(((float(weight), noise.law),))
 
 
 def _of_ranks(
@@ -365,7 +360,9 @@ class _Foreseen:
             case "shares":
                 found = [_detected(base, rows, deviation) for base in (0.1, 0.5)]
                 texts = [
-                    f"{base:.0%} against {base + size:.0%} or more" if base + size < 1 else f"nothing at {base:.0%}"
+                    f"{base:.0%} against {math.ceil(100 * (base + size))}% or more"
+                    if base + size < 1
+                    else f"nothing at {base:.0%}"
                     for base, size in zip((0.1, 0.5), found, strict=True)
                 ]
                 return f"{intro} {texts[0]}, and {texts[1]}."
