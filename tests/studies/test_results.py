@@ -119,7 +119,7 @@ def test_names_of_frames_become_words() -> None:
     result = Named(sources=fake().sources)
     assert "Confidence" in result.summary()
     heads = [column.name for column in result._page("en", 0.95).tables[0].columns]
-    assert heads == ["standard error", "p-value", "ratio low", "what else"]
+    assert heads == ["standard error", "p-value", "ratio low", "what_else"]
     assert [column.name for column in result._page("zh", 0.95).tables[0].columns][:3] == ["标准误", "p 值", "比下限"]
 
 
@@ -138,7 +138,7 @@ def test_many_rows_are_cut_and_said_to_be() -> None:
             return (ResultTable(name="long", columns={"time": [float(place) for place in range(100)]}),)
 
     result = Long(sources=fake().sources)
-    assert "… and 40 more rows" in result.summary()
+    assert "… and 70 more rows" in result.summary()
     assert "Confidence" not in result.summary(), "there is no interval"
     assert "… and 50 more rows" in result._repr_html_()
     assert result.to_latex().count(r"\\") == 101, "a paper has all of them"
@@ -167,6 +167,9 @@ def test_findings_of_tables_of_other_shapes() -> None:
         "time 1: 0.50 (95% confidence interval 0.25 to 1.00)."
     ]
     assert said(mean=[0.5], low=[0.25], high=[1.0]) == ["0.50 (95% confidence interval 0.25 to 1.00)."]
+    assert said(arm=["a"], week=[4], at_risk=[9.0], survival=[0.5], low=[0.25], high=[1.0]) == [
+        "a · week 4: 0.50 (95% confidence interval 0.25 to 1.00)."
+    ]
     assert said(n=[3.0]) == []
     assert said(arm=["a"], p=[math.nan], mean=[2.0], mean_low=[1.0], mean_high=[3.0]) == [
         "a: 2.0 (95% confidence interval 1.0 to 3.0)."

@@ -10,7 +10,7 @@ __all__ = ["WIDE", "ResultPage", "TextTable", "fact_line", "printed_page"]
 
 WIDE = 100
 GAP, INDENT, MARK = "  ", "  ", "- "
-LONGEST, NAMED, MOST_ROWS = 36, 24, 60
+LONGEST, NAMED, MOST_ROWS = 36, 24, 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
