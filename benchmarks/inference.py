@@ -130,7 +130,7 @@ def _survival(frame: Any) -> object:
 
 
 def _survived(result: Any) -> object:
-    return result.tables(), result.median, result.log_rank()
+    return result.tables(), result.median().tables(), result.log_rank().tables()
 
 
 def _linear(frame: Any) -> object:

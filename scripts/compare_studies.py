@@ -20,6 +20,7 @@ DATA = ROOT.parent / "shared" / "data"
 PAGE = ROOT / "docs" / "reference" / "studies-beside-peers.md"
 START, END = "<!-- figures: written by scripts/compare_studies.py -->\n", "<!-- end of figures -->\n"
 EPSILON = 1
+NORMAL = 1.959964
 LEVEL, SURE = "19/20", "99999999/100000000"
 FACTOR = re.compile(r"(?:C\()?(\w+)\)?\[T\.(.+)\]")
 Span = tuple[float, float, float]
@@ -111,7 +112,7 @@ def _table(name: str) -> Any:
         frame = _frame(name)
         columns = [each for each in frame.columns if each in {*keys, *bounds, *EVENTS}]
         vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name=name, population=len(frame))
-        rows = pa.Table.from_pandas(frame[columns], preserve_index=False)
+        rows = pa.Table.from_pandas(frame[columns], preserve_index=False).replace_schema_metadata(None)
         return vault.table(rows, name=name, version="1", keys=keys, bounds=bounds)
     vault = sf.Vault(unit=sf.user("patient_nbr", relation="add/remove"), budget=budget, name=name, population=71_518)
     stays = vault.table(
@@ -210,6 +211,68 @@ def _means(value: str, group: str) -> Study:
     return compared
 
 
+def _survival(time: str, event: str, group: str, *, at: int, horizon: int, steps: int | None = None) -> Study:
+    """Survival at a time, the restricted mean time and the hazard ratio, by group."""
+
+    def compared(name: str) -> Iterator[Line]:
+        from lifelines import CoxPHFitter, KaplanMeierFitter
+
+        import sfumato as sf
+
+        frame = _frame(name)
+        study = _table(name).survival(time, sf.col(event) == 1, by=group, steps=steps)
+        result = study.release(epsilon=EPSILON)
+        keys = KEYS[name][group]
+        fits = {key: KaplanMeierFitter().fit(*(frame.loc[frame[group] == key, each] for each in (time, event)))
+                for key in keys}  # fmt: skip
+        survived, means, ratio = result.at(at), result.rmst(horizon), result.hazard_ratio()
+        for place, key in enumerate(keys):
+            fit = fits[key]
+            share = float(fit.predict(at))
+            low, high = fit.confidence_interval_.loc[:at].iloc[-1]
+            yield _line(name, frame, f"survival at {at:,} of `{time}`, `{group}` = {key}", survived, place,
+                        (share, low, high))  # fmt: skip
+            yield _line(name, frame, f"mean time until {horizon:,} of `{time}`, `{group}` = {key}", means, place,
+                        _mean_time(fit, horizon))  # fmt: skip
+        cox = CoxPHFitter().fit(
+            frame[[time, event]].assign(group=(frame[group] == keys[1]).astype(int)), duration_col=time, event_col=event
+        )
+        ends = cox.summary.loc["group", ["exp(coef)", "exp(coef) lower 95%", "exp(coef) upper 95%"]]
+        yield _line(name, frame, f"hazard ratio of `{event}`, `{group}` = {keys[1]}", ratio, 0, tuple(map(float, ends)))
+
+    return compared
+
+
+def _mean_time(fit: Any, horizon: float) -> Span:
+    """The area under a curve of lifelines up to a time, with Greenwood's variance of it.
+
+    What lifelines gives beside it is the variance of a person's time, and not that of this estimate.
+    """
+    import numpy as np
+
+    events = fit.event_table.query("observed > 0 and index <= @horizon")
+    times = np.array([0.0, *events.index, horizon])
+    levels = np.array([1.0, *fit.predict(events.index)])
+    pieces = levels * np.diff(times)
+    left = np.cumsum(pieces[::-1])[::-1][1:]  # the area after each event
+    d, n = events["observed"].to_numpy(), events["at_risk"].to_numpy()
+    half = NORMAL * float(np.sqrt(np.sum(left**2 * d / (n * (n - d)))))
+    mean = float(pieces.sum())
+    return mean, mean - half, mean + half
+
+
+def _line(name: str, frame: Any, figure: str, result: Any, place: int, theirs: Span) -> Line:
+    """A row of a table of ours beside what lifelines finds."""
+
+    def ends(level: str) -> tuple[float, float]:
+        found = result.table(None, level).columns
+        return float(found["low"][place]), float(found["high"][place])
+
+    value = float(result.table().columns["estimate"][place])
+    ours = (value, *ends(LEVEL))
+    return Line(data=name, rows=len(frame), figure=figure, peer="lifelines", ours=ours, theirs=theirs, sure=ends(SURE))
+
+
 def _linear(formula: str) -> Study:
     """Every coefficient but the intercept of a linear regression."""
 
@@ -276,17 +339,23 @@ def _called(term: str) -> str:
 
 
 COMPARED: dict[str, tuple[Study, ...]] = {
-    "rossi": (_shares("arrest", "fin"),),
-    "gbsg2": (_shares("cens", "horTh"), _means("tsize", "horTh")),
+    "rossi": (_shares("arrest", "fin"), _survival("week", "arrest", "fin", at=26, horizon=52)),
+    "gbsg2": (
+        _shares("cens", "horTh"),
+        _means("tsize", "horTh"),
+        _survival("time", "cens", "horTh", at=1000, horizon=2000, steps=90),
+    ),
     "flchain": (
         _shares("death", "sex"),
         _means("kappa", "sex"),
+        _survival("futime", "death", "sex", at=3000, horizon=4500, steps=90),
         _linear("kappa ~ age + C(sex)"),
         _logistic("death ~ C(sex) + age", event=1, cuts={"age": [50, 60, 70, 80, 102]}),
     ),
     "nafld1": (
         _shares("status", "male"),
         _means("bmi", "male"),
+        _survival("futime", "status", "male", at=3000, horizon=5000, steps=73),
         _linear("bmi ~ age + C(male)"),
         _logistic("status ~ C(male) + age", event=1, cuts={"age": [18, 45, 60, 75, 99]}),
     ),
