@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ DATA = ROOT.parent / "shared" / "data"
 PAGE = ROOT / "docs" / "reference" / "studies-beside-peers.md"
 START, END = "<!-- figures: written by scripts/compare_studies.py -->\n", "<!-- end of figures -->\n"
 EPSILON = 1
+NORMAL = 1.959964
 LEVEL, SURE = "19/20", "99999999/100000000"
-FACTOR = re.compile(r"C\((\w+)\)\[T\.(.+)\]")
+FACTOR = re.compile(r"(?:C\()?(\w+)\)?\[T\.(.+)\]")
 Span = tuple[float, float, float]
 """An estimate and its 95% interval."""
+Study = Callable[[str], Iterator["Line"]]
+"""What releases a study of some data, and finds the same figures without noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +112,7 @@ def _table(name: str) -> Any:
         frame = _frame(name)
         columns = [each for each in frame.columns if each in {*keys, *bounds, *EVENTS}]
         vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name=name, population=len(frame))
-        rows = pa.Table.from_pandas(frame[columns], preserve_index=False)
+        rows = pa.Table.from_pandas(frame[columns], preserve_index=False).replace_schema_metadata(None)
         return vault.table(rows, name=name, version="1", keys=keys, bounds=bounds)
     vault = sf.Vault(unit=sf.user("patient_nbr", relation="add/remove"), budget=budget, name=name, population=71_518)
     stays = vault.table(
@@ -125,11 +129,11 @@ def _table(name: str) -> Any:
 
 EVENTS = ("arrest", "cens", "death", "status")
 GROUPS = {"rossi": ("fin",), "nafld1": ("male",)}
-KEYS: dict[str, dict[str, list[str]]] = {
+KEYS: dict[str, dict[str, list[Any]]] = {
     "rossi": {"fin": ["0", "1"]},
     "gbsg2": {"horTh": ["no", "yes"]},
-    "flchain": {"sex": ["F", "M"]},
-    "nafld1": {"male": ["0", "1"]},
+    "flchain": {"sex": ["F", "M"], "death": [0, 1]},
+    "nafld1": {"male": ["0", "1"], "status": [0, 1]},
     "diabetes-130": {
         "gender": ["Female", "Male"],
         "diabetesMed": ["No", "Yes"],
@@ -158,7 +162,7 @@ def _held(name: str, frame: Any) -> Any:
     return held
 
 
-def _shares(event: str, group: str, *, is_event: object = 1) -> Callable[[str], Iterator[Line]]:
+def _shares(event: str, group: str, *, is_event: object = 1) -> Study:
     """The difference of two shares."""
 
     def compared(name: str) -> Iterator[Line]:
@@ -184,7 +188,7 @@ def _shares(event: str, group: str, *, is_event: object = 1) -> Callable[[str], 
     return compared
 
 
-def _means(value: str, group: str) -> Callable[[str], Iterator[Line]]:
+def _means(value: str, group: str) -> Study:
     """The difference of two means, by Welch's test."""
 
     def compared(name: str) -> Iterator[Line]:
@@ -207,50 +211,159 @@ def _means(value: str, group: str) -> Callable[[str], Iterator[Line]]:
     return compared
 
 
-def _regression(
-    kind: str, formula: str, *, made: Callable[[Any], Any] = lambda frame: frame
-) -> Callable[[str], Iterator[Line]]:
-    """Every coefficient but the intercept; ``made`` makes the outcome of the peer."""
+def _survival(time: str, event: str, group: str, *, at: int, horizon: int, steps: int | None = None) -> Study:
+    """Survival at a time, the restricted mean time and the hazard ratio, by group."""
+
+    def compared(name: str) -> Iterator[Line]:
+        from lifelines import CoxPHFitter, KaplanMeierFitter
+
+        import sfumato as sf
+
+        frame = _frame(name)
+        study = _table(name).survival(time, sf.col(event) == 1, by=group, steps=steps)
+        result = study.release(epsilon=EPSILON)
+        keys = KEYS[name][group]
+        fits = {key: KaplanMeierFitter().fit(*(frame.loc[frame[group] == key, each] for each in (time, event)))
+                for key in keys}  # fmt: skip
+        survived, means, ratio = result.at(at), result.rmst(horizon), result.hazard_ratio()
+        for place, key in enumerate(keys):
+            fit = fits[key]
+            share = float(fit.predict(at))
+            low, high = fit.confidence_interval_.loc[:at].iloc[-1]
+            yield _line(name, frame, f"survival at {at:,} of `{time}`, `{group}` = {key}", survived, place,
+                        (share, low, high))  # fmt: skip
+            yield _line(name, frame, f"mean time until {horizon:,} of `{time}`, `{group}` = {key}", means, place,
+                        _mean_time(fit, horizon))  # fmt: skip
+        cox = CoxPHFitter().fit(
+            frame[[time, event]].assign(group=(frame[group] == keys[1]).astype(int)), duration_col=time, event_col=event
+        )
+        ends = cox.summary.loc["group", ["exp(coef)", "exp(coef) lower 95%", "exp(coef) upper 95%"]]
+        yield _line(name, frame, f"hazard ratio of `{event}`, `{group}` = {keys[1]}", ratio, 0, tuple(map(float, ends)))
+
+    return compared
+
+
+def _mean_time(fit: Any, horizon: float) -> Span:
+    """The area under a curve of lifelines up to a time, with Greenwood's variance of it.
+
+    What lifelines gives beside it is the variance of a person's time, and not that of this estimate.
+    """
+    import numpy as np
+
+    events = fit.event_table.query("observed > 0 and index <= @horizon")
+    times = np.array([0.0, *events.index, horizon])
+    levels = np.array([1.0, *fit.predict(events.index)])
+    pieces = levels * np.diff(times)
+    left = np.cumsum(pieces[::-1])[::-1][1:]  # the area after each event
+    d, n = events["observed"].to_numpy(), events["at_risk"].to_numpy()
+    half = NORMAL * float(np.sqrt(np.sum(left**2 * d / (n * (n - d)))))
+    mean = float(pieces.sum())
+    return mean, mean - half, mean + half
+
+
+def _line(name: str, frame: Any, figure: str, result: Any, place: int, theirs: Span) -> Line:
+    """A row of a table of ours beside what lifelines finds."""
+
+    def ends(level: str) -> tuple[float, float]:
+        found = result.table(None, level).columns
+        return float(found["low"][place]), float(found["high"][place])
+
+    value = float(result.table().columns["estimate"][place])
+    ours = (value, *ends(LEVEL))
+    return Line(data=name, rows=len(frame), figure=figure, peer="lifelines", ours=ours, theirs=theirs, sure=ends(SURE))
+
+
+def _linear(formula: str) -> Study:
+    """Every coefficient but the intercept of a linear regression."""
 
     def compared(name: str) -> Iterator[Line]:
         import statsmodels.formula.api as smf
 
-        frame = made(_held(name, _frame(name)))
-        for column, levels in KEYS[name].items():
-            frame = frame[frame[column].isin(levels)] if column in formula else frame
-        table = _table(name)
-        study = table.linear_regression(formula) if kind == "linear" else table.logistic_regression(formula)
-        result = study.release(epsilon=EPSILON)
-        model = smf.ols(formula, frame) if kind == "linear" else smf.logit(formula, frame)
-        fitted = model.fit() if kind == "linear" else model.fit(disp=0)
-        ends, ours = fitted.conf_int(), result.interval(LEVEL)
-        sure = result.interval(SURE)
-        for term, value in fitted.params.items():
-            called = FACTOR.sub(r"\1[\2]", term)  # C(sex)[T.M] is sex[M] with us
-            if called == "Intercept":
-                continue
+        frame = _of_groups(name, _held(name, _frame(name)), formula)
+        result = _table(name).linear_regression(formula).release(epsilon=EPSILON)
+        yield from _coefficients(name, f"linear regression, `{formula}`", result, smf.ols(formula, frame).fit())
+
+    return compared
+
+
+def _logistic(formula: str, *, event: object, cuts: dict[str, list[float]]) -> Study:
+    """Every coefficient but the intercept of a logistic regression, on classes of numbers."""
+
+    def compared(name: str) -> Iterator[Line]:
+        import pandas as pd
+        import statsmodels.formula.api as smf
+
+        outcome = formula.partition(" ~ ")[0]
+        frame = _of_groups(name, _held(name, _frame(name)), formula)
+        for column, edges in cuts.items():
+            names = [f"[{low}, {high})" for low, high in pairwise(edges)]
+            frame[column] = pd.cut(frame[column], edges, right=False, labels=names).astype(str)
+        frame[outcome] = (frame[outcome] == event).astype(int)
+        study = _table(name).logistic_regression(formula, cuts=cuts, event=event)
+        fitted = smf.logit(formula, frame).fit(disp=0)
+        yield from _coefficients(name, f"logistic regression, `{formula}`", study.release(epsilon=EPSILON), fitted)
+
+    return compared
+
+
+def _of_groups(name: str, frame: Any, formula: str) -> Any:
+    """The rows whose words are among those that were declared."""
+    for column, levels in KEYS[name].items():
+        frame = frame[frame[column].isin(levels)] if column in formula else frame
+    return frame.copy()
+
+
+def _coefficients(name: str, figure: str, result: Any, fitted: Any) -> Iterator[Line]:
+    ends, ours, sure = fitted.conf_int(), result.interval(LEVEL), result.interval(SURE)
+    for term, value in fitted.params.items():
+        called = _called(term)
+        if called != "Intercept":
             yield Line(
                 data=name,
                 rows=int(fitted.nobs),
-                figure=f"{kind} regression, `{formula}`: `{called}`",
+                figure=f"{figure}: `{called}`",
                 peer="statsmodels",
                 ours=(result.coefficients[called], *ours[called]),
                 theirs=(value, *ends.loc[term]),
                 sure=sure[called],
             )
 
-    return compared
+
+def _called(term: str) -> str:
+    """The name of a coefficient of statsmodels with us: C(sex)[T.M] is sex[M], age[T.[65, 80)] is age[65, 80)."""
+    found = FACTOR.fullmatch(term)
+    if found is None:
+        return term
+    column, level = found.groups()
+    return f"{column}{level}" if level.startswith("[") else f"{column}[{level}]"
 
 
-COMPARED: dict[str, tuple[Callable[[str], Iterator[Line]], ...]] = {
-    "rossi": (_shares("arrest", "fin"),),
-    "gbsg2": (_shares("cens", "horTh"), _means("tsize", "horTh")),
-    "flchain": (_shares("death", "sex"), _means("kappa", "sex"), _regression("linear", "kappa ~ age + C(sex)")),
-    "nafld1": (_shares("status", "male"), _means("bmi", "male"), _regression("linear", "bmi ~ age + C(male)")),
+COMPARED: dict[str, tuple[Study, ...]] = {
+    "rossi": (_shares("arrest", "fin"), _survival("week", "arrest", "fin", at=26, horizon=52)),
+    "gbsg2": (
+        _shares("cens", "horTh"),
+        _means("tsize", "horTh"),
+        _survival("time", "cens", "horTh", at=1000, horizon=2000, steps=90),
+    ),
+    "flchain": (
+        _shares("death", "sex"),
+        _means("kappa", "sex"),
+        _survival("futime", "death", "sex", at=3000, horizon=4500, steps=90),
+        _linear("kappa ~ age + C(sex)"),
+        _logistic("death ~ C(sex) + age", event=1, cuts={"age": [50, 60, 70, 80, 102]}),
+    ),
+    "nafld1": (
+        _shares("status", "male"),
+        _means("bmi", "male"),
+        _survival("futime", "status", "male", at=3000, horizon=5000, steps=73),
+        _linear("bmi ~ age + C(male)"),
+        _logistic("status ~ C(male) + age", event=1, cuts={"age": [18, 45, 60, 75, 99]}),
+    ),
     "diabetes-130": (
         _shares("readmitted", "diabetesMed", is_event="<30"),
         _means("time_in_hospital", "diabetesMed"),
-        _regression("linear", "time_in_hospital ~ num_medications + number_diagnoses + C(gender)"),
+        _linear("time_in_hospital ~ num_medications + number_diagnoses + C(gender)"),
+        _logistic("diabetesMed ~ C(gender) + number_diagnoses", event="Yes", cuts={"number_diagnoses": [1, 5, 8, 17]}),
     ),
 }
 

@@ -13,14 +13,14 @@ PAGE = DOCS / "tutorial" / "readmissions.md"
 PICTURE = DOCS / "images" / "readmissions.svg"
 
 
-def run() -> dict[str, Any]:
+def run(page: Path = PAGE) -> dict[str, Any]:
     """The names of the page after its last block, run in a folder of its own; what it prints is dropped."""
-    names: dict[str, Any] = {"__name__": PAGE.stem}
+    names: dict[str, Any] = {"__name__": page.stem}
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         os.chdir(folder)
         try:
-            for block in blocks(PAGE, "python"):
+            for block in blocks(page, "python"):
                 exec(block.body, names)  # noqa: S102 - the documentation is ours
         finally:
             os.chdir(before)

@@ -1,5 +1,6 @@
 """Results of studies: what is printed, explained and drawn of them, and files for other programs."""
 
+import dataclasses
 import importlib
 import math
 import pkgutil
@@ -21,9 +22,10 @@ from sfumato.errors import InvalidInput, MissingExtra, Unsupported
 from sfumato.reports.plots import worked_out
 from sfumato.reports.plots.theme import palette
 from sfumato.reports.plots.worked_out import drawn
-from sfumato.studies import exporting
+from sfumato.studies import exporting, printing
+from sfumato.studies.printing import TextTable
 from sfumato.studies.result import StudyResult
-from sfumato.studies.result_table import COLUMNS, TABLES, ResultTable, column_key, finding, text_columns
+from sfumato.studies.result_table import COLUMNS, TABLES, ResultTable, TextColumn, column_key, finding, text_columns
 from tests.studies.fake import EVIL, SIZE, FakeResult, fake
 
 MESSAGES = Path(sfumato.studies.__file__).parent / "messages"
@@ -119,7 +121,7 @@ def test_names_of_frames_become_words() -> None:
     result = Named(sources=fake().sources)
     assert "Confidence" in result.summary()
     heads = [column.name for column in result._page("en", 0.95).tables[0].columns]
-    assert heads == ["standard error", "p-value", "ratio low", "what else"]
+    assert heads == ["standard error", "p-value", "ratio low", "what_else"]
     assert [column.name for column in result._page("zh", 0.95).tables[0].columns][:3] == ["标准误", "p 值", "比下限"]
 
 
@@ -138,10 +140,24 @@ def test_many_rows_are_cut_and_said_to_be() -> None:
             return (ResultTable(name="long", columns={"time": [float(place) for place in range(100)]}),)
 
     result = Long(sources=fake().sources)
-    assert "… and 40 more rows" in result.summary()
+    assert "… and 75 more rows" in result.summary(), "every fourth row"
+    rows = [line.strip() for line in result.summary().splitlines() if line.strip().isdigit()]
+    assert (rows[:3], rows[-1]) == (["3", "7", "11"], "99"), "the last row is there"
     assert "Confidence" not in result.summary(), "there is no interval"
     assert "… and 50 more rows" in result._repr_html_()
     assert result.to_latex().count(r"\\") == 101, "a paper has all of them"
+
+
+def test_of_several_long_curves_some_rows_of_each_are_printed() -> None:
+    columns = {"arm": [arm for arm in "ab" for _ in range(40)], "week": [*range(40), *range(40)]}
+    found = [TextColumn(name=name, texts=tuple(map(str, cells)), number=False) for name, cells in columns.items()]
+    by_arm = TextTable(name="t", columns=(found[0], dataclasses.replace(found[1], number=True)))
+    kept = printing._kept(by_arm)
+    assert len(kept) <= 30
+    assert {39, 79} <= set(kept)
+    assert sum(row < 40 for row in kept) == len(kept) // 2
+    all_distinct = TextTable(name="t", columns=(TextColumn(name="n", texts=tuple(map(str, range(80))), number=False),))
+    assert printing._kept(all_distinct) == list(range(30))
 
 
 def test_an_explanation_says_what_was_found_who_is_protected_and_what_it_cost(result: FakeResult) -> None:
@@ -167,6 +183,9 @@ def test_findings_of_tables_of_other_shapes() -> None:
         "time 1: 0.50 (95% confidence interval 0.25 to 1.00)."
     ]
     assert said(mean=[0.5], low=[0.25], high=[1.0]) == ["0.50 (95% confidence interval 0.25 to 1.00)."]
+    assert said(arm=["a"], week=[4], at_risk=[9.0], survival=[0.5], low=[0.25], high=[1.0]) == [
+        "a · week 4: 0.50 (95% confidence interval 0.25 to 1.00)."
+    ]
     assert said(n=[3.0]) == []
     assert said(arm=["a"], p=[math.nan], mean=[2.0], mean_low=[1.0], mean_high=[3.0]) == [
         "a: 2.0 (95% confidence interval 1.0 to 3.0)."

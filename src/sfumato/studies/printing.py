@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from sfumato.core.terminal import harmless_text, padded, text_width, wrapped
 from sfumato.studies.result_table import TextColumn
@@ -10,7 +11,7 @@ __all__ = ["WIDE", "ResultPage", "TextTable", "fact_line", "printed_page"]
 
 WIDE = 100
 GAP, INDENT, MARK = "  ", "  ", "- "
-LONGEST, NAMED, MOST_ROWS = 36, 24, 60
+LONGEST, NAMED, MOST_ROWS, LEAST_OF_EACH = 36, 24, 30, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +93,26 @@ def _facts(facts: Sequence[tuple[str, str]], colon: str) -> Iterator[str]:
 
 def _table(table: TextTable, more: str) -> list[str]:
     """Lines with columns side by side; numbers stand under each other by their decimal points."""
-    shown = min(table.rows, MOST_ROWS)
-    columns = [_aligned(column, shown) for column in table.columns]
+    kept = _kept(table)
+    columns = [_aligned(column, kept) for column in table.columns]
     lines = [GAP.join(across).rstrip() for across in zip(*columns, strict=True)]
-    if shown < table.rows:
-        lines.append(more.format(rows=f"{table.rows - shown:,}"))
+    if len(kept) < table.rows:
+        lines.append(more.format(rows=f"{table.rows - len(kept):,}"))
     return lines
 
 
-def _aligned(column: TextColumn, rows: int) -> list[str]:
-    texts = [_cut(harmless_text(text)) for text in column.texts[:rows]]
+def _kept(table: TextTable) -> list[int]:
+    """The rows that are printed: of long curves some of each, at equal steps and with its last; else the first ones."""
+    named = [column.texts for column in table.columns if not column.number]
+    runs = [list(run) for _, run in groupby(range(table.rows), key=lambda row: [texts[row] for texts in named])]
+    if table.rows <= MOST_ROWS or len(runs) > MOST_ROWS // LEAST_OF_EACH:
+        return list(range(min(table.rows, MOST_ROWS)))
+    step = max(-(-len(run) // (MOST_ROWS // len(runs))) for run in runs)
+    return [row for run in runs for place, row in enumerate(run, start=1) if (len(run) - place) % step == 0]
+
+
+def _aligned(column: TextColumn, rows: Sequence[int]) -> list[str]:
+    texts = [_cut(harmless_text(column.texts[row])) for row in rows]
     head = _cut(harmless_text(column.name))
     if column.number:
         behind = [len(text) - text.find(".") if "." in text else 0 for text in texts]

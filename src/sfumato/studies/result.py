@@ -205,7 +205,10 @@ class StudyResult(ABC):
         )
 
     def _column(self, name: str, language: str) -> str:
-        """The name of a column as people read it: frames call it ``standard_error``, a page standard error."""
+        """The name of a column as people read it: frames call it ``standard_error``, a page standard error.
+
+        Names that are not of the field are those of a table, and stay as they are.
+        """
         key = column_key(name)
         if key in COLUMNS:
             return self.word(Phrase(f"study_column.{key}"), language)
@@ -215,7 +218,7 @@ class StudyResult(ABC):
                 each: Phrase(f"study_column.{part}") for each, part in zip(STEM, (stem, end), strict=True)
             }
             return self.word(Phrase("study.end_of", words), language)
-        return name.replace("_", " ")
+        return name
 
     def _protection(self, language: str) -> list[str]:
         """What was spent and who is protected, once for each release."""

@@ -163,7 +163,7 @@ def finding(table: ResultTable, percent: str) -> tuple[Word, ...]:
     belongs = _families(table)
     found: list[Word] = []
     for row in range(min(len(columns[0].texts) if columns else 0, MOST_FOUND)):
-        name = _named(columns, row)
+        name = _named(columns, belongs, row)
         chances = [each.texts[row] for each in columns if column_key(each.name) in CHANCES]
         chance = chances[0] if len(chances) == 1 and chances[0] != MISSING else ""
         said = [one for each in columns for one in _found_in(columns, belongs, each, row, percent)]
@@ -174,11 +174,17 @@ def finding(table: ResultTable, percent: str) -> tuple[Word, ...]:
     return tuple(found)
 
 
-def _named(columns: Sequence[TextColumn], row: int) -> str:
-    """What a row is about: its texts, and the time where it has one."""
-    texts = [each.texts[row] for each in columns if not each.number]
-    times = [f"{each.name} {each.texts[row]}" for each in columns if each.number and column_key(each.name) == "time"]
-    return " · ".join([*texts, *times])
+def _named(columns: Sequence[TextColumn], belongs: Mapping[str, str], row: int) -> str:
+    """What a row is about: its texts, and numbers such as a time that stand before the first estimate."""
+    parts = []
+    estimated = False
+    for each in columns:
+        estimated = estimated or sum(one == each.name for one in belongs.values()) > 1
+        if not each.number:
+            parts.append(each.texts[row])
+        elif not estimated and column_key(each.name) not in COUNTS | CHANCES | STATISTICS - {"time", "at"}:
+            parts.append(f"{each.name} {each.texts[row]}")
+    return " · ".join(parts)
 
 
 def _found_in(
