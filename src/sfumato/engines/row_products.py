@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["BITS", "RowProduct", "RowProducts"]
 
 BITS = 15
-ROOT = 2**BITS
+ROOT = 1 << BITS
 """What 1 is on the lattice of a number; a product of two of them is 2^30."""
 
 
@@ -57,7 +57,7 @@ class RowProducts:
     @property
     def height(self) -> int:
         """What 1 is."""
-        return ROOT**2
+        return ROOT * ROOT
 
     @property
     def columns(self) -> frozenset[str]:
