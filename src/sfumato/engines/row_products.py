@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["BITS", "RowProduct", "RowProducts"]
 
 BITS = 15
-ROOT = 2**BITS
+ROOT = 1 << BITS
 """What 1 is on the lattice of a number; a product of two of them is 2^30."""
 
 
@@ -57,7 +57,7 @@ class RowProducts:
     @property
     def height(self) -> int:
         """What 1 is."""
-        return ROOT**2
+        return ROOT * ROOT
 
     @property
     def columns(self) -> frozenset[str]:
@@ -83,11 +83,11 @@ class RowProducts:
         """Scaled down to ``rows`` rows' worth where a person has more complete rows, and rounded toward 0."""
         import ibis
 
-        number = sums[0] >> (2 * BITS)
-        share = double(rows * (1 - ROOM)) / ibis.greatest(number, whole(1)).cast("float64")
+        most = rows * self.height
+        share = double(most * (1 - ROOM)) / ibis.greatest(sums[0], whole(1)).cast("float64")
         scaled = [part.cast("float64") * share for part in sums]
         held = [ibis.ifelse(part < double(0.0), part.ceil(), part.floor()).cast("int64") for part in scaled]
-        return [ibis.ifelse(number > whole(rows), less, part) for part, less in zip(sums, held, strict=True)]
+        return [ibis.ifelse(sums[0] > whole(most), less, part) for part, less in zip(sums, held, strict=True)]
 
 
 def _product(each: RowProduct, held: Columns) -> ir.Value:

@@ -1,6 +1,7 @@
 """Logistic and Poisson regressions of a table: ordinary counts and sums by cell, and the model fitted to them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.question import Preview
@@ -83,7 +84,7 @@ def poisson_regression(
 def outcome_keys(table: "Table", column: str, event: KeyValue | None) -> tuple[Keys, int]:
     """The two values of an outcome, and the place of the one that is the event."""
     found = table.keys.get(column)
-    if found is None and table.bounds.get(column) == (0, 1):
+    if found is None and table.bounds.get(column) == (Fraction(0), Fraction(1)):
         found = keys_of(column, [0, 1])
     if found is None:
         raise NotDeclared(
@@ -111,7 +112,7 @@ def _factors(table: "Table", model: Model, cuts: Mapping[str, Sequence[object]])
     found = []
     for name in model.covariates:
         if name in cuts:
-            found.append(table.group_by(**{name: col(name).cut(list(cuts[name]))}).by[-1])
+            found.append(table._computed(name, col(name).cut(list(cuts[name]))))
         elif name in table.keys:
             found.append(factor_of(table, name))
         else:

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from sfumato.studies.batches import BatchComparison
     from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
     from sfumato.studies.regression.result import RegressionResult
+    from sfumato.studies.regression.scores import AucResult, CalibrationResult
     from sfumato.studies.survival import SurvivalResult
 
 __all__ = ["Table"]
@@ -875,6 +876,46 @@ class Table:
             grouped=bool(self.by),
         )
         return Study(question=self._question(asked.query), made=asked.result, foreseen=asked.foreseen)
+
+    def auc(
+        self, score: str, outcome: str, *, bins: int | Sequence[Exact] = 20, event: KeyValue | None = None
+    ) -> "Study[AucResult]":
+        """The area under the curve of a score column: how well it tells rows with the event from those without.
+
+        Rows are counted by bins of the score, which has declared bounds, and by the outcome, which has two declared
+        keys. ``bins`` is a number of bins of one width, or their edges.
+
+        Guarantee: what the release costs is all that it costs. The interval holds sampling and noise. Assumes: one row
+        of each person. Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.auc("age", "sex", bins=10).question.query.size
+        20
+        """
+        from sfumato.tables import studies_scores
+
+        return studies_scores.auc(self, score, outcome, bins, event)
+
+    def calibration(
+        self, score: str, outcome: str, *, bins: int | Sequence[Exact] = 10, event: KeyValue | None = None
+    ) -> "Study[CalibrationResult]":
+        """The share of events in each bin of a score column, with intervals: whether 20% means 20%.
+
+        With the bins and the spend of :meth:`auc` it is the same release, and costs nothing more.
+
+        Guarantee and assumptions: as for :meth:`auc`.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.calibration("age", "sex").question.query.size
+        20
+        """
+        from sfumato.tables import studies_scores
+
+        return studies_scores.calibration(self, score, outcome, bins, event)
 
     def with_limit(self, limit: Limit | Release) -> "Table":
         """The table under another limit: an ``sf.Limit``, or the release of :meth:`suggest_limit`.

@@ -11,6 +11,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.studies.regression.design import level_name
+
 __all__ = ["CellFit", "CellMatrix", "cell_matrix", "fit_logistic", "fit_poisson"]
 
 Parts = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], ...]]
@@ -40,7 +42,7 @@ def cell_matrix(factors: Sequence[tuple[str, Sequence[str]]], terms: Sequence[tu
     for term in terms:
         for chosen in product(*(range(1, len(levels[name])) for name in term)):
             met = dict(zip(term, chosen, strict=True))
-            names.append(":".join(f"{name}[{levels[name][level]}]" for name, level in met.items()) or "Intercept")
+            names.append(":".join(level_name(name, levels[name][level]) for name, level in met.items()) or "Intercept")
             columns.append([float(all(cell[name] == level for name, level in met.items())) for cell in cells])
     return CellMatrix(names=tuple(names), rows=np.array(columns).T)
 

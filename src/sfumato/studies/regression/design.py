@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
 
-__all__ = ["BoundedNumber", "CodedFactor", "ColumnProduct", "Design", "ProductTable", "product_table"]
+__all__ = ["BoundedNumber", "CodedFactor", "ColumnProduct", "Design", "ProductTable", "level_name", "product_table"]
 
 MOST_COLUMNS = 60
 MOST_TOGETHER = 3
@@ -104,6 +104,15 @@ class ColumnProduct:
 ONE = ColumnProduct()
 
 
+def level_name(factor: str, level: str) -> str:
+    """What the coefficient of a level is called; a level that is a bin has its brackets already.
+
+    >>> level_name("sex", "M"), level_name("age", "[40, 65)")
+    ('sex[M]', 'age[40, 65)')
+    """
+    return f"{factor}{level}" if level.startswith("[") else f"{factor}[{level}]"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """An outcome, covariates, and the terms of a regression: each a list of covariates that are multiplied.
@@ -124,7 +133,7 @@ class Design:
     terms: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        names = [self.outcome.name, *(each.name for each in (*self.numbers, *self.factors))]
+        names = [self.outcome.name, *(each.name for each in self.numbers), *(each.name for each in self.factors)]
         if len(set(names)) != len(names):
             raise InvalidInput(
                 f"the outcome and the covariates must be different columns, and were {', '.join(names)}; nothing was "
@@ -184,9 +193,9 @@ class Design:
         if factor is None:
             return [(name, ColumnProduct(powers=((name, 1),)))]
         if factor.signed:
-            return [(f"{name}[{factor.levels[1]}]", ColumnProduct(signs=(name,)))]
+            return [(level_name(name, factor.levels[1]), ColumnProduct(signs=(name,)))]
         return [
-            (f"{name}[{label}]", ColumnProduct(levels=((name, place),)))
+            (level_name(name, label), ColumnProduct(levels=((name, place),)))
             for place, label in enumerate(factor.levels)
             if place
         ]

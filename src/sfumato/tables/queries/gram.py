@@ -35,7 +35,7 @@ from sfumato.tables.persons import Step
 
 __all__ = ["Gram"]
 
-HEIGHT = ROOT**2
+HEIGHT = ROOT * ROOT
 MOST_WIDE = 8  # factors of three levels or more whose levels are told apart in the bound under replace
 BETWEEN = "old and new are not far apart in a number and in its square at once"
 
