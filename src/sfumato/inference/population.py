@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["INDEPENDENT", "Design", "Population", "Residuals", "design_of", "level_for", "nearly_normal", "picked_from"]
 
 RAISED = 1.2815515655446004  # standard deviations of its noise by which a private sum of squares is raised (90%)
-HALVINGS = 48
+HALVINGS = 32
 FEW, LITTLE = 200, 0.1  # skewed values: below so many, with a smaller share of noise, nothing is promised
-OUTWARD = 1e-9  # of the distance of an end from the point: more than halving and double precision leave
+OUTWARD = 1e-8  # of the distance of an end from the point: more than halving and double precision leave
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

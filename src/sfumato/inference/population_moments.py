@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CorrelationScores", "CovarianceScores", "MomentSums", "VarianceScores"]
 
-HALVINGS = 48
+HALVINGS = 32
 QUARTER = 0.25  # the most that a variance on [0, 1] can be, and a covariance of two such values
 Limits = tuple["Floats", "Floats"]
 

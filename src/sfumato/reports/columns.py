@@ -45,7 +45,8 @@ class AnswerColumn:
     """One column: its numbers, and their intervals where these can be worked out here.
 
     ``ends`` are the intervals that readers are shown: those for the population where the column estimates one
-    (``quality`` then says how far they can be relied on), else those for these data, which are ``data_ends`` always.
+    (``quality`` then says how far they can be relied on), else those for these data. ``data_ends`` are the latter where
+    they differ.
     ``measured`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy,
     which most intervals need, is not installed, and where values were chosen and not measured.
     """
@@ -55,7 +56,7 @@ class AnswerColumn:
     figure: "Derived | None"
     values: tuple[Number, ...]
     ends: tuple[tuple[Number, Number], ...] | None
-    data_ends: tuple[tuple[Number, Number], ...] | None
+    data_ends: tuple[tuple[Number, Number], ...] | None = None
     quality: str | None = None
 
     @property
@@ -104,7 +105,7 @@ class AnswerColumn:
     @cached_property
     def margins(self) -> tuple[Fraction | None, ...]:
         """The same for the intervals of these data: what the noise alone does."""
-        return self._reaches(self.data_ends)
+        return self._reaches(self.ends if self.data_ends is None else self.data_ends)
 
     def _reaches(self, ends: tuple[tuple[Number, Number], ...] | None) -> tuple[Fraction | None, ...]:
         least, most = _possible(self.measured)
@@ -166,11 +167,7 @@ def columns_of(release: Release) -> tuple[AnswerColumn, ...]:
     """The columns of a release, in the order in which they were asked for."""
     if release.measure is not None:
         ends = tuple(release.interval(CONFIDENCE))
-        return (
-            AnswerColumn(
-                name=release.measure, measured=None, figure=None, values=release.values, ends=ends, data_ends=ends
-            ),
-        )
+        return (AnswerColumn(name=release.measure, measured=None, figure=None, values=release.values, ends=ends),)
     known = described(release.statement).measured
     found = []
     for name, figure in cast("dict[str, Derived]", release.columns).items():
