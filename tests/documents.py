@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sfumato.core.documents import UNWRITTEN
 from sfumato.core.query import Dataset
 from sfumato.core.statement import Statement
-from sfumato.engines.expressions import Value
+from sfumato.engines.expressions import Named, Value
 from sfumato.engines.expressions.literals import Date, Time
 from sfumato.errors import SfumatoError
 from sfumato.graphs.block_models import canonical
@@ -27,6 +27,9 @@ from sfumato.mechanisms.matrix import Matrix
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
+from sfumato.tables.measures.batch_mean import BatchMean
+from sfumato.tables.provenance import FIELDS, provenance_of
+from sfumato.tables.queries.gram import Gram
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
@@ -122,6 +125,19 @@ def marginals(draw: st.DrawFn) -> Marginals:
 
 
 @st.composite
+def gram(draw: st.DrawFn) -> Gram:
+    """An outcome, a number, and factors of two levels or more, each of them a term."""
+    names = draw(st.lists(COLUMNS, min_size=2, max_size=4, unique=True))
+    ranges = (Fraction(0), Fraction(draw(st.integers(1, 9))))
+    held = [Clamped(value=Named(column=name), low=ranges[0], high=ranges[1]) for name in names[:2]]
+    levels = (TEXTS | WHOLES | TRUTHS).filter(lambda values: len(values) > 1)
+    factors = tuple(Keys(column=name, values=tuple(draw(levels))) for name in names[2:])
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(Gram).items() if name in MORE}
+    terms = ((), *((name,) for name in names[1:]))
+    return Gram(outcome=held[0], numbers=(held[1],), factors=factors, terms=terms, **rest)
+
+
+@st.composite
 def block_edges(draw: st.DrawFn) -> BlockEdges:
     """A block for each node, and questions about all pairs of blocks, measured one by one."""
     member = canonical(draw(st.lists(st.integers(0, 2), min_size=1, max_size=5)))
@@ -190,6 +206,15 @@ def magnitudes(draw: st.DrawFn) -> Magnitudes:
 
 
 @st.composite
+def batch_mean(draw: st.DrawFn) -> BatchMean:
+    """Fields of provenance, one of which is compared."""
+    fields = draw(st.sets(st.sampled_from(FIELDS), min_size=1))
+    declared = provenance_of({field: draw(strategy(str, 0)) for field in fields})
+    field, _ = draw(st.sampled_from(declared))
+    return BatchMean(name=draw(strategy(str, 0)), of=draw(strategy(Clamped, 1)), field=field, declared=declared)
+
+
+@st.composite
 def limit_search(draw: st.DrawFn) -> LimitSearch:
     """Candidates that rise, in one list or two."""
     several = st.sets(st.integers(1, 1000), min_size=1, max_size=4).map(lambda some: tuple(sorted(some)))
@@ -216,9 +241,11 @@ MORE = ("dataset", "where", "joins")
 RARE: dict[str, st.SearchStrategy[Any]] = {
     "keys": keys(),
     "query.top": top(),
+    "query.gram": gram(),
     "query.marginals": marginals(),
     "query.layered_count": layered_count(),
     "query.magnitudes": magnitudes(),
+    "measure.batch_mean": batch_mean(),
     "mechanism.limit_search": limit_search(),
     "graph.shape": st.builds(Shape, nodes=NODES | st.integers(1, 3), directed=st.booleans())
     | st.builds(Shape, nodes=st.none(), directed=st.booleans(), listed=st.booleans()),

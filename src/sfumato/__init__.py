@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from sfumato.engines.sources import CellFormat
     from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
+    from sfumato.studies.compare import compare
+    from sfumato.studies.frontier import best_epsilon, fit_frontier
+    from sfumato.studies.multiplicity import adjust
+    from sfumato.studies.power import power
+    from sfumato.studies.replication import bias, expected_agreement, replication
     from sfumato.tables.measures.association import correlation, covariance
     from sfumato.tables.measures.average import mean
     from sfumato.tables.measures.person_count import persons
@@ -46,10 +51,14 @@ _HOME = {
     "Noun": ("sfumato.core.limits", "Noun"),
     "Schema": ("sfumato.tables.schema", "Schema"),
     "Vault": ("sfumato.vault", "Vault"),
+    "adjust": ("sfumato.studies.multiplicity", "adjust"),
     "any": ("sfumato.tables.of_person", "any_of"),
+    "best_epsilon": ("sfumato.studies.frontier", "best_epsilon"),
+    "bias": ("sfumato.studies.replication", "bias"),
     "client": ("sfumato.core.units", "client"),
     "coalesce": ("sfumato.engines.expressions", "coalesce"),
     "col": ("sfumato.engines.expressions", "col"),
+    "compare": ("sfumato.studies.compare", "compare"),
     "correlation": ("sfumato.tables.measures.association", "correlation"),
     "count": ("sfumato.tables.measures.row_count", "count"),
     "covariance": ("sfumato.tables.measures.association", "covariance"),
@@ -57,8 +66,10 @@ _HOME = {
     "edge": ("sfumato.core.units", "edge"),
     "event": ("sfumato.core.units", "event"),
     "every": ("sfumato.tables.of_person", "every"),
+    "expected_agreement": ("sfumato.studies.replication", "expected_agreement"),
     "family": ("sfumato.core.units", "family"),
     "first": ("sfumato.tables.of_person", "first"),
+    "fit_frontier": ("sfumato.studies.frontier", "fit_frontier"),
     "greatest": ("sfumato.engines.expressions", "greatest"),
     "last": ("sfumato.tables.of_person", "last"),
     "least": ("sfumato.engines.expressions", "least"),
@@ -69,10 +80,12 @@ _HOME = {
     "min": ("sfumato.tables.of_person", "least_of"),
     "node": ("sfumato.core.units", "node"),
     "persons": ("sfumato.tables.measures.person_count", "persons"),
+    "power": ("sfumato.studies.power", "power"),
     "proportion": ("sfumato.tables.measures.proportion", "proportion"),
     "quantile": ("sfumato.tables.measures.quantile", "quantile"),
     "ratio": ("sfumato.tables.measures.quotient", "ratio"),
     "record": ("sfumato.core.units", "record"),
+    "replication": ("sfumato.studies.replication", "replication"),
     "standard_deviation": ("sfumato.tables.measures.variation", "standard_deviation"),
     "sum": ("sfumato.tables.measures.total", "sum_of"),
     "unreadable": ("sfumato.tables.unreadable", "unreadable"),
@@ -91,10 +104,14 @@ __all__ = [
     "Schema",
     "Vault",
     "__version__",
+    "adjust",
     "any",
+    "best_epsilon",
+    "bias",
     "client",
     "coalesce",
     "col",
+    "compare",
     "correlation",
     "count",
     "covariance",
@@ -103,8 +120,10 @@ __all__ = [
     "errors",
     "event",
     "every",
+    "expected_agreement",
     "family",
     "first",
+    "fit_frontier",
     "greatest",
     "last",
     "least",
@@ -115,10 +134,12 @@ __all__ = [
     "min",
     "node",
     "persons",
+    "power",
     "proportion",
     "quantile",
     "ratio",
     "record",
+    "replication",
     "standard_deviation",
     "sum",
     "unreadable",

@@ -823,6 +823,45 @@ def losses_on_new_records_are_those_on_the_training_records(original: Any) -> An
 # ------------------------------------------------------------------------------------------------------ the command
 
 
+# ------------------------------------------------------------------------------------------------- planning, batches
+
+
+@broken("sfumato.studies.error_sum:ErrorSum.made", claims=["S0-33", "S1-09", "S0-37"], first=["design"])
+def a_plan_leaves_the_noise_out(original: Any) -> Any:
+    return lambda cls, sampling, noises: original(cls, sampling, ())
+
+
+@broken("sfumato.studies.frontier:FittedFrontier.best", claims=["S3-13"], first=["frontier"])
+def the_best_epsilon_is_that_of_a_mean(original: Any) -> Any:
+    return lambda self, n, price: original(dataclasses.replace(self, n_power=2.0), n, price)
+
+
+@broken("sfumato.studies.batches:drawn", claims=["S0-36", "S1-09"], first=["batches"])
+def copies_of_batches_have_less_noise(original: Any) -> Any:
+    return lambda noise, shape, random: original(noise, shape, random) / 10
+
+
+@broken("sfumato.studies.batches:batch_test", claims=["S0-36"], first=["batches"])
+def a_shift_of_batches_is_hard_to_see(original: Any) -> Any:
+    return lambda sums, random, *, replicates=99: min(1.0, 100 * original(sums, random, replicates=replicates))
+
+
+@broken("sfumato.studies.replication:expected_agreement", claims=["S0-37"], first=["replication"])
+def agreement_counts_findings_alone(original: Any) -> Any:
+    from sfumato.studies.power import PowerResult
+
+    def agreement(first: Any, second: Any = None) -> float:
+        del second
+        return float(first.power if isinstance(first, PowerResult) else first) ** 2
+
+    return agreement
+
+
+@broken("sfumato.studies.replication:_check_same", claims=["S0-37"], first=["replication"])
+def a_fresh_draw_passes_for_a_replication(original: Any) -> Any:
+    return lambda first, second: None
+
+
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:
     """Each break with each of its claims, or with those of them that are wanted."""
     wanted = set(claims)

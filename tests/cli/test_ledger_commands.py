@@ -131,7 +131,7 @@ def test_a_restored_backup_is_refused_verified_as_short_and_recovered_by_a_decis
     decided = ("ledger", "recover", "--reason", "the disk failed", "--charge-epsilon", "1/2", "--json")
     told = json.loads(done(run, *decided))
     assert told.pop("basis") == "the anchor was at entry 6"
-    assert told == {"entry": 7, "lost": 1, "charged": {"epsilon": "1/2", "delta": "0"}, "whole": False}
+    assert told == {"entry": 7, "lost": 1, "charged": {"epsilon": "1/2", "delta": "0"}, "whole": False, "closes": True}
     spent = json.loads(done(run, "budget", "show", "--json"))["accounts"][0]["spent"]
     assert spent == {"epsilon": "1/2", "delta": "0"}
     assert "7 entries" in done(run, "ledger", "verify")

@@ -115,8 +115,13 @@ def test_a_question_is_charged_to_the_windows_of_its_days(run, here):
     assert spent(run) == ["0"] * 4
     january = (*charged, "--reads", "2026-01-01/2026-01-31")
     assert "which may still ask for ε = 0" in done(run, *ask(here, *january))
+    february = ("--reads", "2026-02-01/2026-02-28")
+    other = refused(run, *ask(here, *charged, *february))
+    assert "was charged as one that reads 2026-01-01/2026-01-31, and is asked now as one that reads 2026-02-01" in other
+    done(run, *ask(here, *january))  # stored, and for the days that it was charged for
+    assert spent(run) == ["1/10"] * 4
     assert "'window hospital/oncology 2026-01' has ε = 0 left" in refused(run, *ask(here, *january, epsilon="0.05"))
-    done(run, *ask(here, *charged, "--reads", "2026-02-01/2026-02-28", epsilon="0.05"))
+    done(run, *ask(here, *charged, *february, epsilon="0.05"))
     (found,) = json.loads(done(run, "budget", "show", "--json"))["windows"]
     assert [(each["name"], each["spent"]["epsilon"]) for each in found["charged"]] == [
         ("2026-01", "1/10"),

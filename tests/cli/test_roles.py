@@ -184,6 +184,55 @@ def test_a_release_verifies_from_the_root_by_the_certificate_of_its_key(run, roo
     assert done(run, "verify", "count.json", "--key", SigningKey.load("press.key").public_text)
 
 
+def test_a_release_verifies_from_the_root_by_its_receipt_alone(run, rooted, tmp_path_factory):
+    words = ("press.key.pub", "--role", "release", "--root", "root.key")
+    done(run, "key", "certify", *words, "--holder", "press office")
+    released(SigningKey.load("press.key")).certificate.save("count.json")
+    done(run, "receipt", "count.json")
+    done(run, "ledger", "head", "-o", "head.json")
+    elsewhere = tmp_path_factory.mktemp("reader")
+    for name in ("count.json", "count.receipt.json", "head.json", "root.key.pub", "next.key.pub"):
+        shutil.copy(rooted / name, elsewhere)
+    files = (elsewhere / "count.json", "--receipt", elsewhere / "count.receipt.json")
+    root = ("--root", elsewhere / "root.key.pub")
+    said = done(run, "verify", *files, *root, "--head", elsewhere / "head.json")
+    assert "signed by a key that the root certified for releases (press office), stored in entry 9" in said
+    assert "the key was not revoked as of entry 9" in said
+    assert "which is signed by a key that the trusted root certified for that" in said
+    assert said.endswith("final: whoever changes entry 9 contradicts the published head\n")
+    told = json.loads(done(run, "verify", *files, *root, "--json"))
+    assert (told["authenticated"], told["receipt"]["head_authenticated"], told["receipt"]["final_by"]) == (
+        True,
+        True,
+        None,
+    )
+    outcome = run("verify", *files, "--root", elsewhere / "next.key.pub")
+    assert outcome.exit_code == Exit.FOUND_WRONG
+    assert "was certified by another root than the one that is trusted" in outcome.stdout
+    assert "leave --ledger-key out" in refused(run, "verify", *files, *root, "--ledger-key", elsewhere / "next.key.pub")
+    done(run, "key", "revoke", *words, "--reason", "stolen")
+    done(run, "receipt", "count.json")
+    said = done(run, "verify", "count.json", "--receipt", "count.receipt.json", "--root", "root.key.pub")
+    assert "the key was revoked later, by entry 10, as of entry 10" in said  # by position: it stands
+
+
+def test_a_certificate_of_a_key_for_something_else_does_not_verify_by_its_receipt(run, rooted):
+    """A thief of the charging key stores an answer that they signed themselves."""
+    release = released()
+    ledger = settings.opened("ledger.toml")
+    account = ledger.account("hospital", unit=sf.user("patient_id", relation="add/remove"))
+    charge = account.reserve(sf.Budget(epsilon="1/7"), datasets=[Dataset(name="visits", edition="1")])
+    statement = replace(release.statement, account=charge.account, spend=charge.cost)
+    forged = Certificate.sign(statement, ledger.key)
+    account.commit_text(charge, "forged", forged.text)
+    ledger.close()
+    forged.save("forged.json")
+    done(run, "receipt", "forged.json")
+    outcome = run("verify", "forged.json", "--receipt", "forged.receipt.json", "--root", "root.key.pub")
+    assert outcome.exit_code == Exit.FOUND_WRONG
+    assert "might not sign certificates at entry" in outcome.stdout
+
+
 def test_a_release_key_that_is_revoked_meanwhile_is_charged_nothing(run, rooted):
     words = ("press.key.pub", "--role", "release", "--root", "root.key")
     done(run, "key", "certify", *words, "--holder", "press office")

@@ -67,6 +67,35 @@ def test_it_serves_until_it_is_stopped(run, here, socket):
     assert not socket.exists()
 
 
+def test_a_ledger_with_a_root_is_served_by_its_address_and_its_root(run, tmp_path, socket, monkeypatch):
+    from sfumato.core.budget import Budget
+    from sfumato.core.units import user
+    from sfumato.governance import settings
+    from sfumato.governance.owner.client import RemoteLedger
+
+    monkeypatch.chdir(tmp_path)
+    SigningKey.new().save(tmp_path / "root.key")
+    settings.made(tmp_path, root=tmp_path / "root.key")
+    unit = user("patient_id", relation="add/remove")
+    book = settings.opened(tmp_path)
+    book.open_account("hospital", unit=unit, cap=Budget(epsilon=1), reason="decided by the tests")
+    book.close()
+    place = ("ledger.db", "--key", "ledger.key", "--anchor", "ledger.anchor")
+    assert "which one you trust was not said" in refused(run, "ledger", "serve", "--socket", socket, *place)
+    words = (*place, "--root", "ledger.key.pub")
+    assert "is not a root of this ledger" in refused(run, "ledger", "serve", "--socket", socket, *words)
+
+    def work() -> str:
+        account = RemoteLedger(f"unix:{socket}", "hospital", unit=unit)
+        left = str(account.left)
+        account.disconnect()
+        return left
+
+    said, left = during(run, socket, work, *place, "--root", "root.key.pub")
+    assert said.startswith("serving the ledger ")
+    assert left == "ε = 1"
+
+
 def test_a_question_is_charged_through_the_socket_however_it_is_named(run, here, socket, monkeypatch):
     from sfumato.governance import settings
     from tests.governance.owners import served
@@ -102,6 +131,8 @@ def test_a_question_is_charged_through_the_socket_however_it_is_named(run, here,
     ("words", "said"),
     [
         (("ledger.db",), "by URL, --key and --anchor together"),
+        (("--root", "ledger.key.pub"), "by URL, --key and --anchor together"),
+        (("--ledger", ".", "--witness", "http://127.0.0.1:9"), "by URL, --key and --anchor together"),
         (("ledger.db", "--key", "ledger.key", "--anchor", "ledger.anchor", "--ledger", "."), "together"),
         (("--allow", "nobody of this name=hospital"), "knows no user"),
         (("--allow", "hospital"), "says nothing about a user"),

@@ -54,7 +54,7 @@ def outside(release: Any, rows: int) -> list[tuple[str, str]]:
     exact = possible(rows)
     groups = list(zip(*release["stays"].labels.values(), strict=True))
     assert groups == list(exact)
-    stays, shares = (release[name].interval(SURE, joint=True) for name in ("stays", "readmitted"))
+    stays, shares = (release[name].interval(SURE, joint=True, of="data") for name in ("stays", "readmitted"))
     wrong = []
     for group, count, share in zip(groups, stays, shares, strict=True):
         least, most, fewest_back, most_back = exact[group]

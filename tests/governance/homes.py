@@ -112,6 +112,16 @@ def older(folder: Path, revision: str = "0004") -> Home:
     return Home(url=str(folder / "old" / "ledger.db"), folder=str(folder / "old"))
 
 
+def readable(ledger: Ledger) -> Dataset:
+    """The version of the visits that may be read: after a recovery that lost entries, one that is declared since."""
+    unsure = ledger.decision_state().unsure
+    if not unsure:
+        return VISITS
+    version = Dataset(name=VISITS.name, edition=f"after entry {unsure}")
+    ledger.declare_version(version)
+    return version
+
+
 def furnished(
     home: Home,
     *,

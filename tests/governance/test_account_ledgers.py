@@ -61,7 +61,8 @@ def answered() -> Callable[[Reservation], Release]:
     template = visits.count().release(epsilon=THIRD.epsilon)
 
     def made(reservation: Reservation) -> Release:
-        statement = replace(template.statement, account=reservation.account, spend=reservation.cost)
+        said = {"account": reservation.account, "spend": reservation.cost, "reads": reservation.reads}
+        statement = replace(template.statement, **said)  # type: ignore[arg-type]
         signed = Certificate.sign(statement, key)
         return replace(template, presenter=presenter_of(template), statement=statement, certificate=signed)
 
@@ -189,3 +190,41 @@ def test_who_asks_the_same_question_waits(account: AccountLedger) -> None:
 def test_a_ledger_tells_which_one_it_is(account: AccountLedger) -> None:
     assert account.home == account.home
     assert account.home != MemoryLedger(account=ACCOUNT, budget=CAP, unit=PATIENT).home
+
+
+JANUARY, FEBRUARY = ("2026-01-01", "2026-01-31"), ("2026-02-01", "2026-02-28")
+
+
+@pytest.mark.parametrize("through", ["itself", "an owner process"])
+def test_a_stored_answer_is_not_handed_out_for_other_days_than_it_was_charged_for(
+    tmp_path: Path, answered: Callable[[Reservation], Release], through: str
+) -> None:
+    ledger = furnished(sqlite_home(tmp_path), project=CAP)
+    with served(ledger) as owner:
+
+        def view(reads: tuple[str, str] | None) -> AccountLedger:
+            if through == "itself":
+                return ledger.account(ACCOUNT, unit=PATIENT, reader=stored_release, reads=reads)
+            return owner.account(reads=reads)
+
+        account = view(None)
+        charge = account.reserve(THIRD, datasets=[VISITS], reads=JANUARY)
+        account.commit(charge, "how many", answered(charge))
+        plain = account.reserve(THIRD, datasets=[VISITS])
+        account.commit(plain, "how much", answered(plain))
+        for asked in (
+            lambda: account.stored("how many", [VISITS], reads=FEBRUARY),
+            lambda: view(FEBRUARY).stored("how many", [VISITS]),
+        ):
+            with pytest.raises(Refused, match=r"reads 2026-01-01/2026-01-31.*reads 2026-02-01/2026-02-28: one of the"):
+                asked()
+        for found in (
+            account.stored("how many", [VISITS]),  # who states no days contradicts nothing
+            account.stored("how many", [VISITS], reads=JANUARY),
+            view(JANUARY).stored("how many", [VISITS]),
+            view(FEBRUARY).stored("how many", [VISITS], reads=JANUARY),
+        ):
+            assert found is not None
+            assert found.statement.reads == JANUARY
+        assert view(JANUARY).stored("how much", [VISITS]) is not None
+    ledger.close()

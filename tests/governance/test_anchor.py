@@ -18,7 +18,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import BudgetExceeded, LedgerError, NotDeclared, Refused
 from sfumato.governance.anchor import SLOT, FileAnchor, Head, SignedHead
 from sfumato.governance.ledger import Ledger
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, readable, sqlite_home
 
 HALF = Budget(epsilon="1/2")
 TABLES = ("record", "head", "balance", "edition", "charge", "answer", "node")
@@ -27,7 +27,7 @@ TABLES = ("record", "head", "balance", "edition", "charge", "answer", "node")
 def charged(ledger: Ledger, times: int = 1, cost: Budget = HALF) -> None:
     account = ledger.account(ACCOUNT, unit=PATIENT)
     for number in range(times):
-        account.commit_text(account.reserve(cost, datasets=[VISITS]), f"question {number}", "{}")
+        account.commit_text(account.reserve(cost, datasets=[readable(ledger)]), f"question {number}", "{}")
 
 
 class Backup:

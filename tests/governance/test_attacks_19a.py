@@ -111,7 +111,7 @@ def _brought_back(home: Home, kept: bytes) -> Ledger:
 def test_a_charge_whose_answer_was_lost_pays_for_no_second_draw(home: Home, *, queued: bool) -> None:
     ledger = furnished(home)
     account = ledger.account(ACCOUNT, unit=PATIENT)
-    asked: dict[str, Any] = {"datasets": [VISITS], "idempotency": "a key", "queued": queued}
+    asked: dict[str, Any] = {"datasets": [VISITS], "idempotency": "a key", "queued": queued, "question": "question"}
     charge = account.reserve(HALF, **asked)
     ledger.close()
     kept = Path(home.url).read_bytes()
@@ -120,8 +120,10 @@ def test_a_charge_whose_answer_was_lost_pays_for_no_second_draw(home: Home, *, q
     account.commit_text(charge, "question", '{"drawn": 1}')  # and delivered
     ledger.close()
     account = _brought_back(home, kept).account(ACCOUNT, unit=PATIENT)
-    with pytest.raises(Refused, match="lost after charge"):
+    with pytest.raises(Refused, match="declared before entries of this ledger were lost"):
         account.reserve(HALF, **asked)
+    with pytest.raises(Refused, match="lost after charge"):
+        account.again(charge.number, "question")
     with pytest.raises(Refused, match="lost after charge"):
         account.start(charge)
     with pytest.raises(Refused, match="lost after charge"):

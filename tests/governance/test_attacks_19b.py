@@ -12,17 +12,19 @@ import pytest
 
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
-from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, Refused
+from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.agreements import Agreement
+from sfumato.governance.backup import backup, restore
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Action, Board, Choice, Community, Reasons
 from sfumato.governance.digest import digest_of
 from sfumato.governance.entries import Recovered
 from sfumato.governance.health import _used
+from sfumato.governance.key_documents import SignedByRoot
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.witness import Witness
 from sfumato.governance.witness_client import WitnessClient
-from tests.governance.homes import PATIENT, furnished, sqlite_home
+from tests.governance.homes import PATIENT, VISITS, furnished, sqlite_home
 from tests.governance.rooted import Rooted, charged
 from tests.governance.signers import key_of, keyed, reseated
 from tests.governance.test_witness import served
@@ -155,6 +157,78 @@ def test_a_recovery_asks_the_witness_also_where_the_new_key_was_lost(here: Roote
         with closing(Ledger.recover(here.home.url, key=here.charge, witness=address, **given)) as back:
             assert back.verify() == ()
             assert back.balance("hospital").epsilon_spent == Fraction(11, 10)  # what was seen, and the lease
+
+
+@pytest.mark.parametrize("lost_key", [False, True])
+def test_a_recovery_from_a_backup_older_than_the_charging_key_takes_the_roots_word_for_it(
+    here: Rooted, tmp_path: Path, *, lost_key: bool
+) -> None:
+    """What the anchor says was charged is charged, and not everything that is left."""
+    new, thief = SigningKey.new(), SigningKey.new()
+    with closing(here.furnished()) as ledger:
+        charged(ledger)
+        backup(ledger, tmp_path / "kept.jsonl")
+        certified = ledger.certify(new.public_text, role="charge", holder="another machine", root=here.root)
+    with closing(here.open(key=new)) as ledger:
+        revoked = ledger.revoke(here.charge.public_text, role="charge", reason="changed", root=here.root)
+        charged(ledger, "1")
+        gone = ledger.head()
+    for file in tmp_path.glob("ledger.db*"):
+        file.unlink()
+    place = {"anchor": here.home.anchor, "root": here.root.public_text}
+    with pytest.raises(Refused, match="signed by a key that it does not know"):
+        restore(here.home.url, key=here.charge, file=tmp_path / "kept.jsonl", **place)
+    assert restore(here.home.url, key=here.charge, file=tmp_path / "kept.jsonl", older=True, **place).lost
+    given = {"key": new if lost_key else here.charge, "reason": "the disk failed", **place}
+    with pytest.raises(LedgerError, match="not signed for this ledger"):
+        here.open()
+    with pytest.raises(LedgerError, match="give the documents of the root up to its certificate"):
+        Ledger.recover(here.home.url, **given)
+    number = certified.said.number
+    forged = SignedByRoot.sign(replace(certified.said, key=thief.public_text), thief)  # type: ignore[arg-type]
+    for wrong in ([revoked], [forged], [certified, certified]):
+        with pytest.raises(Refused, match="othing was changed"):
+            Ledger.recover(here.home.url, documents=wrong, **given)
+    paper = Ledger.agreement(
+        here.home.url, documents=[certified], board=keyed(Board(members=("ada", "ben"), quorum=2)), **given
+    )
+    assert (paper.gap, paper.whole) == (Budget(epsilon=1), False)
+    documents = [certified, revoked] if lost_key else [certified]
+    with closing(Ledger.recover(here.home.url, documents=documents, **given)) as back:
+        assert back.balance("hospital").epsilon_spent == Fraction(11, 10)
+        assert back.head().head.number > gone.head.number
+        assert back.verify(gone) == ()
+        ring = back.keys()
+        assert ring is not None
+        assert ring.number == number + lost_key
+    with closing(here.open(key=new)) as again:
+        again.declare_version(replace(VISITS, edition="2"))
+        assert again.verify() == ()
+    if lost_key:
+        with pytest.raises(Refused, match="was revoked"), closing(here.open()) as old:
+            old.declare_version(replace(VISITS, edition="3"))
+
+
+def test_a_ledger_without_a_root_takes_no_documents_and_a_recovery_two_at_most(tmp_path: Path, here: Rooted) -> None:
+    with closing(here.furnished()) as ledger:
+        ledger.close()
+        shutil.copy(here.home.url, tmp_path / "before.db")
+    documents = []
+    with closing(here.open()) as ledger:
+        for _ in range(3):
+            key = SigningKey.new()
+            documents.append(ledger.certify(key.public_text, role="charge", holder="spare", root=here.root))
+        charged(ledger)
+    shutil.copy(tmp_path / "before.db", here.home.url)
+    given = {"key": here.charge, "anchor": here.home.anchor, "root": here.root.public_text, "reason": "the disk failed"}
+    with pytest.raises(Refused, match="has room for 2 entries before it"):
+        Ledger.recover(here.home.url, documents=documents, **given)
+    (tmp_path / "plain").mkdir()
+    home = sqlite_home(tmp_path / "plain")
+    furnished(home).close()
+    home.anchor.unlink()
+    with pytest.raises(NotDeclared, match="has no root that could have certified a key"):
+        Ledger.recover(home.url, key=home.key, anchor=home.anchor, reason="a loss", documents=documents)
 
 
 def test_a_head_of_another_ledger_is_no_answer_of_the_witness(here: Rooted, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from sfumato.governance.policies import BaseAndReserve, Proportional
 from sfumato.governance.provenance import Trail
 from sfumato.governance.time_windows import TimeWindows
 from sfumato.tables import Table
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, readable
 from tests.governance.signers import key_of, keyed, reseated
 from tests.governance.test_conformance import Clock, books_of
 
@@ -61,7 +61,7 @@ def account(ledger: Ledger, purpose: str | None = "research/oncology", recipient
 
 
 def charged(ledger: Ledger, **use: str) -> int:
-    return account(ledger, **use).reserve(TENTH, datasets=[VISITS]).number  # type: ignore[arg-type]
+    return account(ledger, **use).reserve(TENTH, datasets=[readable(ledger)]).number  # type: ignore[arg-type]
 
 
 def asked(ledger: Ledger, action: Action = Action.DATASET, **fields: object) -> int:

@@ -324,6 +324,30 @@ def test_data_are_closed_by_who_was_charged_for_them(ledger: Ledger) -> None:
         assert account.closed(VISITS)
 
 
+def test_a_client_closes_no_data_of_other_people_by_saying_where_they_lie(ledger: Ledger) -> None:
+    """Rows under another name about the same people are closed with a version; those of others are not the client's."""
+    again, staff = Dataset(name="visits again", edition="1"), Dataset(name="rota", edition="1")
+    ledger.declare_dataset(again, population="patients", cap=THIRD)
+    ledger.declare_population("staff", unit=PATIENT, cap=THIRD, reason="decided by the tests")
+    ledger.declare_dataset(staff, population="staff", cap=THIRD)
+    rows, theirs = (Stored(since=0, names=frozenset({name})) for name in ("a file", "the file of the rota"))
+    both = Stored(since=0, names=rows.names | theirs.names)
+    with served(ledger) as owner:
+        account = owner.account()
+        account.reserve(Budget(epsilon="1/100"), datasets=[VISITS])
+        assert account.close([VISITS], {VISITS: both})
+        assert account.shut(again, rows)
+        assert not account.shut(staff, theirs)
+        assert not account.closed(staff)
+        assert not account.close([VISITS], {VISITS: both})  # it is closed already
+    direct = ledger.account(ACCOUNT, unit=PATIENT)
+    assert direct.shut(again, rows)
+    assert not direct.shut(staff, theirs)
+    assert direct.close([], {VISITS: theirs}) is False
+    assert direct.shut(staff, theirs)  # who holds the ledger read them
+    assert ledger.verify() == ()
+
+
 # ------------------------------------------------------------------------------------------------------- what is stored
 
 

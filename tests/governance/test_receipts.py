@@ -23,7 +23,7 @@ from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entry_tree import Frontier, inclusion_path, leaf_hash
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.receipts import Receipt, check_receipt
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, older, sqlite_home
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, Home, furnished, older, readable, sqlite_home
 from tests.governance.test_anchor import Backup
 
 SMALL = Budget(epsilon="1/100")
@@ -39,7 +39,7 @@ def certificate_of(ledger: Ledger) -> Certificate:
 def released(ledger: Ledger, account: DurableLedger | None = None) -> Certificate:
     account = ledger.account(ACCOUNT, unit=PATIENT) if account is None else account
     certificate = certificate_of(ledger)
-    account.commit_text(account.reserve(SMALL, datasets=[VISITS]), secrets.token_hex(4), certificate.text)
+    account.commit_text(account.reserve(SMALL, datasets=[readable(ledger)]), secrets.token_hex(4), certificate.text)
     return certificate
 
 

@@ -9,7 +9,9 @@ import pytest
 from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
+from sfumato.core.stored import Stored
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
+from sfumato.governance.agreements import Agreement
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.board import Action, Choice, Outcome
 from sfumato.governance.digest import digest_of
@@ -20,7 +22,7 @@ from sfumato.governance.periods import Cadence
 from sfumato.governance.policies import BaseAndReserve
 from sfumato.governance.time_windows import TimeWindows
 from sfumato.governance.verify import check_record
-from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, readable
 from tests.governance.signers import key_of, reseated
 from tests.governance.test_anchor import Backup
 from tests.governance.test_conformance import Clock
@@ -62,7 +64,7 @@ def test_a_recovery_charges_windows_that_are_opened_after_it_and_ends_a_lifetime
     assert life.left == Budget.none()  # nobody knows of how many entries the lost charges were
     for days in (("2026-01-01", "2026-01-31"), ("2027-01-01", "2027-01-31")):
         with pytest.raises(BudgetExceeded):
-            one.reserve(Budget(epsilon="1/1000"), datasets=[VISITS], reads=days)
+            one.reserve(Budget(epsilon="1/1000"), datasets=[readable(back)], reads=days)
     with back.record.reading() as transaction:  # also where the board raises the lifetime again
         window, _ = drawn_on(transaction, "window hospital 2027-05", TENTH)
     assert window.left == Budget.none()
@@ -88,9 +90,9 @@ def test_after_a_recovery_a_person_may_have_lost_the_gap_in_windows_that_nobody_
     assert standing.windows == (("2026-01", Budget(epsilon="3/10")),)  # the gap of 2/10 may have been this month's
     assert standing.lifetime == standing.all_along == Budget(epsilon="3/10")
     one = back.account("hospital", unit=person)
-    one.reserve(Budget(epsilon="8/10"), datasets=[VISITS], reads=("2026-05-01", "2026-05-31"))
+    one.reserve(Budget(epsilon="8/10"), datasets=[readable(back)], reads=("2026-05-01", "2026-05-31"))
     with pytest.raises(BudgetExceeded, match="window hospital 2026-06"):
-        one.reserve(Budget(epsilon="9/10"), datasets=[VISITS], reads=("2026-06-01", "2026-06-30"))
+        one.reserve(Budget(epsilon="9/10"), datasets=[readable(back)], reads=("2026-06-01", "2026-06-30"))
     same_books(back)
 
 
@@ -300,6 +302,69 @@ def test_a_recovery_ends_approvals_because_a_veto_may_be_lost(home: Home) -> Non
     passed(back, asked(back))
     charged(back)
     same_books(back)
+
+
+def test_data_that_were_closed_among_lost_entries_are_not_open_again(home: Home) -> None:
+    """Which questions fail could reveal what a row holds; and nobody knows any more whether one did."""
+    ledger = furnished(home)
+    other = Dataset(name="births", edition="1")
+    ledger.declare_dataset(other, population="patients", cap=ONE)
+    backup = Backup(home)
+    account = ledger.account(ACCOUNT, unit=PATIENT)
+    account.reserve(TENTH, datasets=[VISITS])
+    account.close([VISITS], {VISITS: Stored(since=0, names=frozenset({"a file"}))})
+    backup.restore()
+    back = recovered(home)
+    account = back.account(ACCOUNT, unit=PATIENT)
+    for before in (VISITS, other):
+        with pytest.raises(Refused, match=r"may have closed it.*nothing was spent.*declare them as a new version"):
+            account.reserve(TENTH, datasets=[before])
+        with pytest.raises(Refused, match="may have closed it"):
+            account.left_for([before])
+    account.reserve(TENTH, datasets=[readable(back)])  # the steward's word that it was mended
+    assert "All data are closed" in " ".join(Agreement.to(last_recovery(back), "a" * 32, ()).words)
+    same_books(back)
+
+
+def test_a_recovery_that_lost_nothing_closes_no_data(home: Home) -> None:
+    clock = Clock()
+    ledger = furnished(home, clock=clock)
+    now, clock.now = clock.now, datetime(2099, 1, 1, tzinfo=UTC)
+    ledger.confirm_clock("somebody who did not look")
+    clock.now = now
+    back = recovered(home, clock=clock)
+    assert not last_recovery(back).closes
+    assert not Agreement.to(last_recovery(back), "a" * 32, ()).entry("").closes
+    charged(back)
+    assert back.verify() == ()
+
+
+def test_an_account_without_a_delta_that_a_lost_delta_shut_says_so_and_is_opened_by_a_raise(home: Home) -> None:
+    """A raise of its cap, and a release with that δ, may be among the lost entries: so the δ is charged to it too."""
+    ledger = governed(home, project=Budget(epsilon=2))
+    lost = Budget(epsilon=1, delta="1/10000")
+    ledger.open_account("hospital/library", unit=PATIENT, cap=Budget(epsilon=9, delta="1/1000"), reason="a")
+    passed(ledger, asked(ledger))
+    charged(ledger)
+    backup = Backup(home)
+    use = {"purpose": "research/health", "recipient": "public"}
+    ledger.account("hospital/library", unit=PATIENT, **use).reserve(lost, datasets=[VISITS])
+    backup.restore()
+    back = recovered(home, approvals={"ben": key_of("ben"), "cho": key_of("cho")})
+    passed(back, asked(back))
+    with pytest.raises(BudgetExceeded, match=r"has nothing left") as shut:
+        charged(back)
+    assert "It is δ = 1/10000 beyond its cap, by a recovery after entries were lost" in str(shut.value)
+    assert "its δ is used up and its ε is not (= 9/10 is left)" in str(shut.value)
+    assert "raised by that much: sfumato budget request" in str(shut.value)
+    amount = Budget(epsilon=0, delta=lost.delta)
+    passed(back, asked(back, Action.RAISE, account=ACCOUNT, amount=amount, subject="the gap"))
+    charged(back)
+    same_books(back)
+
+
+def last_recovery(ledger: Ledger) -> Recovered:
+    return [entry for row in ledger.rows() if isinstance(entry := row.entry, Recovered)][-1]
 
 
 def test_amounts_beyond_the_plan_that_was_approved_are_not_adopted(home: Home) -> None:

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 from sfumato.core.budget import Budget
+from sfumato.core.certificate import Certificate
+from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance import leasing, witness_server
@@ -31,12 +33,15 @@ from sfumato.governance.witness import Conflict, Witness
 from sfumato.governance.witness_client import WitnessClient
 from sfumato.governance.witness_server import WitnessServer
 from sfumato.governance.witnessed import Extension, LastSeen, SignedExtension, WitnessedHead
-from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, sqlite_home
+from sfumato.reports.verify import verify
+from tests.governance.homes import ACCOUNT, PATIENT, STORES, VISITS, Home, furnished, readable, sqlite_home
+from tests.governance.owners import answer
 from tests.governance.signers import key_of, keyed
 
 LEASE = Budget(epsilon=1)
 HALF = Budget(epsilon="1/2")
 QUARTER = Budget(epsilon="1/4")
+THIRD = Budget(epsilon="1/3")
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -103,7 +108,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def charge(ledger: Ledger, cost: Budget = QUARTER, question: str = "q") -> None:
     account = ledger.account(ACCOUNT, unit=PATIENT)
-    account.commit_text(account.reserve(cost, datasets=[VISITS]), question, "{}")
+    account.commit_text(account.reserve(cost, datasets=[readable(ledger)]), question, "{}")
 
 
 def spent(ledger: Ledger) -> Fraction:
@@ -113,6 +118,26 @@ def spent(ledger: Ledger) -> Fraction:
 def seen(place: Place) -> WitnessedHead:
     text = place.witness.last(place.open().identifier, "x").witnessed
     return WitnessedHead.read(text)
+
+
+def test_a_certificate_names_the_witness_of_its_ledger(place: Place, tmp_path: Path) -> None:
+    def released(ledger: Ledger) -> Release:
+        charge = ledger.account(ACCOUNT, unit=PATIENT).reserve(THIRD, datasets=[VISITS])
+        return answer(charge)
+
+    with closing(place.open()) as ledger:
+        release = released(ledger)
+        assert release.statement.account.witness == place.witness.key.public_text
+        assert verify(release.certificate.document).consistent
+        assert "A witness on another machine" in release.explain(audience="manager")
+        other = replace(release.statement, account=replace(release.statement.account, witness="me"))
+        (finding,) = verify(Certificate.sign(other, ledger.key).document).findings
+        assert finding.field == "statement.account.witness"
+    (tmp_path / "alone").mkdir()
+    with closing(furnished(sqlite_home(tmp_path / "alone"))) as ledger:
+        alone = released(ledger)
+        assert alone.statement.account.witness is None
+        assert "witness" not in alone.certificate.text
 
 
 def test_an_honest_ledger_goes_on_and_its_head_is_witnessed(place: Place) -> None:

@@ -45,8 +45,9 @@ def test_without_noise_it_is_the_quantile_of_the_rows() -> None:
         found = quantile(by_day, level)
         at = sorted(DAYS * 2)[-(-200 * Fraction(str(level)) // 1) - 1]
         assert found.values == (at,)
-        assert found.interval() == [(at, at)]
-    assert quantile(by_day, 0.5).to_arrow().column_names == ["median", "median_data_low", "median_data_high"]
+        assert found.interval(of="data") == [(at, at)]
+    both = [f"median_{of}_{end}" for of in ("population", "data") for end in ("low", "high")]
+    assert quantile(by_day, 0.5).to_arrow().column_names == ["median", *both]
 
 
 def test_groups_have_quantiles_of_their_own() -> None:
@@ -54,7 +55,7 @@ def test_groups_have_quantiles_of_their_own() -> None:
     found = quantile(both, 0.5, value="days")
     assert found.labels == {"ward": ("a", "b")}
     assert found.values == (2, 2)
-    assert len(found.interval(joint=True)) == 2
+    assert len(found.interval(joint=True, of="data")) == 2
 
 
 @pytest.mark.alpha(1e-9)
@@ -68,7 +69,7 @@ def test_the_interval_holds_the_quantile_as_often_as_it_says(monkeypatch: pytest
     def missed(share: int) -> int:
         monkeypatch.setattr(histogram_quantiles, "_margin", lambda shape, sure: margin(shape, sure) / share)
         found = [noisy(draw) for _ in range(runs)]
-        ends = [each.interval()[0] for each in found]
+        ends = [each.interval(of="data")[0] for each in found]
         assert all(low <= each.values[0] <= high for each, (low, high) in zip(found, ends, strict=True))
         return sum(not low <= 1 <= high for low, high in ends)
 

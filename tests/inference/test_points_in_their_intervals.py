@@ -1,6 +1,7 @@
 """Every number that is shown lies in the interval that is shown beside it."""
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +21,8 @@ ROWS = pa.table({
 
 
 def inside(figure: Any) -> None:
-    for joint in (False, True):
-        for value, (low, high) in zip(figure.values, figure.interval(joint=joint), strict=True):
+    for joint, of in product((False, True), (None, "data")):
+        for value, (low, high) in zip(figure.values, figure.interval(joint=joint, of=of), strict=True):
             assert low <= value <= high or value != value
 
 

@@ -300,6 +300,7 @@ def test_sections_bound_each_release_and_everything_on_the_same_people(ledger: L
         "Five Safes",
         "CARE",
         "FAIR",
+        "Provenance and batch effects",
     ]
     rows = {row[0]: row for row in sections["Singling out"]["rows"]}
     assert rows[f"charge {late}"][1:4] == ["1/4", "0", "0.5622"]
@@ -627,6 +628,12 @@ def test_the_commands_list_and_write_what_verifies(ledger: Ledger, home: Home, t
     assert len(files) == 2
     for file in files:
         assert run("verify", file, "--key", key).exit_code == Exit.DONE
+        receipt = out / "receipts" / f"{file.stem}.receipt.json"
+        shown = run("verify", file, "--key", key, "--receipt", receipt, "--head", out / "head.json")
+        assert shown.exit_code == Exit.DONE
+        assert "final: whoever changes entry" in shown.stdout
+        words = f"sfumato verify certificates/{file.name} --receipt receipts/{receipt.name} --head head.json"
+        assert words in (out / "evidence.md").read_text("utf-8")
         assert verify(read(file), key=key).authenticated
         assert load(file, key=key).statement.identifier in {each["identifier"] for each in listed["releases"]}
     evidence = json.loads((out / "evidence.json").read_text("utf-8"))

@@ -67,9 +67,9 @@ def test_refusals_name_the_way_out(stays: Table) -> None:
 
 
 def test_a_median_has_an_interval_also_by_counts(stays: Table) -> None:
-    ((low, high),) = stays.median("days").release(epsilon=1000)["median"].interval()
+    ((low, high),) = stays.median("days").release(epsilon=1000)["median"].interval(of="data")
     assert low <= 4.5 <= high
     with pytest.raises(Unsupported, match=r"sfumato\.inference\.quantile"):
         stays.quantiles("days", ["1/2"]).release(epsilon=1)["median"].interval()
     counts = stays.group_by(days=sf.col("days").floor()).count().release(epsilon=1000)
-    assert quantile(counts, 0.5).interval() == [(4, 4)]
+    assert quantile(counts, 0.5).interval(of="data") == [(4, 4)]

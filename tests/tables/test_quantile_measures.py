@@ -55,7 +55,7 @@ def test_a_median_stands_beside_a_count_and_a_mean_in_one_release_with_one_certi
     assert [round(value) for value in release["n"].values] == [100, 100]
     assert release["days"].values == (least(DAYS, "1/2"),) * 2
     assert release["p90"].values == (least(DAYS, "9/10"),) * 2
-    assert release["days"].interval() == [(2, 2), (2, 2)]
+    assert release["days"].interval(of="data") == [(2, 2), (2, 2)]
     assert float(release["m"].values[0]) == pytest.approx(np.mean(COST), abs=1)
     assert release.to_arrow()["days"].type == pa.int64()
     assert verify(release.certificate.document).consistent
@@ -67,7 +67,7 @@ def test_quantiles_of_several_values_are_one_question() -> None:
     _, table = stays()
     release = table.sql("SELECT MEDIAN(days) AS days, MEDIAN(cost) AS cost FROM stays").release(epsilon=EXACTLY)
     costs = COST + [2 * cost for cost in COST]
-    ((low, high),) = release["cost"].interval()
+    ((low, high),) = release["cost"].interval(of="data")
     assert low <= least(costs, "1/2") <= high
     assert high - low == Fraction(2000, 200)
     assert release["days"].values == (2,)
@@ -177,7 +177,7 @@ def misses(level: Fraction, rows: int, epsilon: str, runs: int = RUNS) -> tuple[
         found = HistogramQuantile(
             level=level, numbers=MIDDLES, counts=(cells,), labels={}, measure="m", sources=(), ends=ENDS
         )
-        ((low, high),) = found.interval()
+        ((low, high),) = found.interval(of="data")
         assert low <= found.values[0] <= high
         missed += not low <= truth <= high
         wide += float(high - low)

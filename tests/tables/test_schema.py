@@ -108,6 +108,7 @@ def test_a_schema_in_the_words_of_a_vault() -> None:
             "urgent or not": (True, False),
             "day": (date(2026, 1, 31), date(1, 1, 1)),
         },
+        "provenance": {},
         "zones": {},
     }
     assert VISITS.declaration(sf.record(relation="add/remove"))["limit"] is None

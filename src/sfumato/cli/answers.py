@@ -22,7 +22,7 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     from rich.text import Text
 
     from sfumato.core.exact import decimal_down
-    from sfumato.core.release import shown_columns
+    from sfumato.core.release import population_intervals, shown_columns
     from sfumato.reports.columns import described
 
     percent = f"{decimal_down(100 * confidence)}% interval"
@@ -33,12 +33,15 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     shown = shown_columns(release, confidence)
     counts = {name for name, known in described(release.statement).measured.items() if known.counts}
     cells: list[list[str]] = []
-    for name, values, ends in shown:
+    sampled = {name: population_intervals(release, name, confidence) for name, _, _ in shown}
+    for name, values, noise in shown:
+        ends = noise if sampled[name] is None else sampled[name]
         drawn.add_column(Text(harmless(name)), justify="right")
         if ends is None:  # chosen, not measured
             cells.append([harmless(short(value)) for value in values])
             continue
-        drawn.add_column(percent, justify="right", no_wrap=True)
+        which = "" if not any(sampled.values()) else ", these data" if sampled[name] is None else ", population"
+        drawn.add_column(percent + which, justify="right", no_wrap=True)
         texts = [figures(value, pair, whole=name in counts) for value, pair in zip(values, ends, strict=True)]
         cells += [[text[0] for text in texts], [text[1] for text in texts]]
     for place in range(len(cells[0]))[:most]:
@@ -60,15 +63,20 @@ def figures(value: Value, ends: tuple[Value, Value], *, whole: bool = False) -> 
 def document(release: "Release", confidence: Fraction) -> dict[str, object]:
     """The same for programs; what the noise leaves open is null, and so are the ends of what was chosen.
 
-    ``data_low`` and ``data_high`` hold the figure of these data, under the ``limit`` where that is not null.
+    ``data_low`` and ``data_high`` hold the figure of these data, under the ``limit`` where that is not null; what
+    estimates a population has ``population_low`` and ``population_high`` too, for sampling and noise together.
     """
-    from sfumato.core.release import shown_columns
+    from sfumato.core.release import population_intervals, shown_columns
 
     columns: dict[str, dict[str, list[Value] | None]] = {}
     for name, values, ends in shown_columns(release, confidence):
         sides = None if ends is None else [[_plain(end) for end in side] for side in zip(*ends, strict=True)]
         low, high = sides or (None, None)
         columns[name] = {"values": [_plain(value) for value in values], "data_low": low, "data_high": high}
+        sampled = population_intervals(release, name, confidence)
+        if sampled is not None:
+            least, most = ([_plain(end) for end in side] for side in zip(*sampled, strict=True))
+            columns[name] |= {"population_low": least, "population_high": most}
     labels = {name: list(column) for name, column in release.labels.items()}
     return {"labels": labels, "columns": columns, "limit": release.limit_words() or None}
 

@@ -356,7 +356,14 @@ def _show(
     if any(column.measured for column in release.columns.values()):
         limit = release.limit_words()
         cut = "what this limit cut, and " if release.limit_cuts() else ""
-        say(f"{f'counted: {limit}; ' if limit else ''}not in the interval: {cut}sampling")
+        counted = f"counted: {limit}; " if limit else ""
+        sampled = [name for name, column in release.columns.items() if column.estimates_population]
+        if sampled:
+            missed = "; not what this limit cut" if release.limit_cuts() else ""
+            say(f"{counted}in the interval of {', '.join(sampled)}: sampling and noise{missed}")
+        if len(sampled) < len(release.columns):
+            others = " of the others" if sampled else ""
+            say(f"{'' if sampled else counted}not in the interval{others}: {cut}sampling")
     elif release.limit_words():
         say(f"counted: {release.limit_words()}")
     say(f"protected: {describe(vault.unit)}{beside and f'; {beside}'}")

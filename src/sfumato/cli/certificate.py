@@ -1,6 +1,6 @@
 """What a reader does with a certificate. Needs no data, no engine and no vault."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, Key, Language, LegalBasis, Reason, say, say_json, say_paragraphs, target_of
-from sfumato.cli.proofs import as_document, checked
+from sfumato.cli.proofs import as_document, checked, read_receipt
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def verify(
     nobody is authenticated: anyone can sign a consistent certificate.
 
     With --root the signing key need not be known: it is believed by its own certificate from the root, which lies
-    beside it as a file or stands in the ledger.
+    beside it as a file, or stands in the ledger or in the receipt.
 
     With a receipt also whether the ledger stored it, as of the signed head in the receipt. Whoever holds the key could
     sign a head that nobody else saw: with a head that was published the release is final.
@@ -74,9 +74,11 @@ def verify(
     if receipt is None and (head or ledger_key is not None):
         raise InvalidInput("--head and --ledger-key go with --receipt. Nothing was verified.")
     if root is not None:
-        if receipt is not None:
-            raise InvalidInput("a receipt goes with --key and --ledger-key, not with --root. Nothing was verified.")
-        _verify_from_root(file, root, key, certified, ledger, as_json=as_json)
+        if ledger_key is not None:
+            raise InvalidInput(
+                "a root vouches for the key of the ledger: leave --ledger-key out. Nothing was verified."
+            )
+        _verify_from_root(file, root, key, certified, ledger, receipt, head or (), as_json=as_json)
         return
     if certified is not None or ledger is not None:
         raise InvalidInput("--certified and --ledger go with --root: whose root? Nothing was verified.")
@@ -99,12 +101,21 @@ def verify(
 
 
 def _verify_from_root(
-    file: Path, root: str, key: str | None, certified: Path | None, ledger: Path | None, *, as_json: bool
+    file: Path,
+    root: str,
+    key: str | None,
+    certified: Path | None,
+    ledger: Path | None,
+    receipt: Path | None,
+    heads: Sequence[Path],
+    *,
+    as_json: bool,
 ) -> None:
-    """Verify by the certificate of the signing key, or by the ledger that stores the release; say as of when."""
+    """Verify by the certificate of the signing key, by the ledger, or by the receipt; say as of when."""
     from sfumato.cli.keys import certificate_of
     from sfumato.cli.reading import reading as reading_ledger
-    from sfumato.reports.release_keys import verify_by_certificate, verify_by_ledger
+    from sfumato.core.documents import canonical
+    from sfumato.reports.release_keys import verify_by_certificate, verify_by_ledger, verify_by_receipt
     from sfumato.reports.verify import read
 
     beside = Path(f"{key}.cert") if certified is None and key is not None else certified
@@ -115,18 +126,24 @@ def _verify_from_root(
                 outcome = verify_by_ledger(document, ledger=book)
         elif beside is not None:
             outcome = verify_by_certificate(document, root=root, certificate=certificate_of(beside))
+        elif receipt is not None:
+            outcome = verify_by_receipt(document, root=root, receipt=read_receipt(receipt))
         else:
             raise InvalidInput(
                 "a root vouches for keys, and which document says so for this one is not known; nothing was verified. "
-                "Give the key's certificate, --certified FILE, or the ledger, --ledger FILE."
+                "Give the key's certificate, --certified FILE, the ledger, --ledger FILE, or a receipt, --receipt FILE."
             )
+        stored = None if receipt is None else checked(canonical(document), receipt, heads, None, root)
     if as_json:
         findings = [{"field": finding.field, "problem": finding.problem} for finding in outcome.findings]
         known = {"consistent": outcome.consistent, "authenticated": outcome.consistent, "findings": findings}
-        say_json(known | {"said": outcome.said or None})
+        known |= {"said": outcome.said or None}
+        say_json(known if stored is None else known | {"receipt": as_document(stored)})
     else:
         say(str(outcome))
-    if not outcome.consistent:
+        if stored is not None:
+            say(str(stored))
+    if not outcome.consistent or not (stored is None or stored.holds):
         raise typer.Exit(Exit.FOUND_WRONG)
 
 

@@ -353,6 +353,13 @@ def recover(
         str | None, typer.Option(metavar="X", help="ε to charge to every balance, if the lost entries charge no more.")
     ] = None,
     charge_delta: Annotated[str, typer.Option(metavar="X", help="δ to charge beside it.")] = "0",
+    certified: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A document of the root that was lost with its entry, where the anchor's key is from it; in order.",
+        ),
+    ] = None,
     witness_lost: Annotated[
         bool, typer.Option("--witness-lost", help="The witness is lost too: everything left is charged.")
     ] = False,
@@ -371,10 +378,11 @@ def recover(
 
     Example: $ sfumato ledger recover --reason "the disk failed" --paper loss.ballot
     """
+    from sfumato.cli.keys import certificate_of
     from sfumato.cli.requests import wrote
     from sfumato.core.budget import Budget
     from sfumato.governance import settings
-    from sfumato.governance.agreements import Agreement
+    from sfumato.governance.agreements import CLOSED, Agreement
     from sfumato.governance.declared import board_of
     from sfumato.governance.entries import Recovered
     from sfumato.governance.ledger import Ledger
@@ -385,6 +393,7 @@ def recover(
     where = settings.found(ledger)
     agreed = dict(_signer(text) for text in by or ())
     seated = None if board is None else board_of(board)
+    documents = tuple(certificate_of(file) for file in certified or ())
     if paper is not None:
         asked = Ledger.agreement(
             where.url,
@@ -396,6 +405,7 @@ def recover(
             board=seated,
             witness=where.witness,
             witness_lost=witness_lost,
+            documents=documents,
         )
         wrote(asked, paper, as_json=as_json)
         return
@@ -412,18 +422,30 @@ def recover(
             board=seated,
             witness=where.witness,
             witness_lost=witness_lost,
+            documents=documents,
         )
     ) as book:
         number, entry = [(row.number, entry) for row in book.rows() if isinstance(entry := row.entry, Recovered)][-1]
     if as_json:
         gap = {"epsilon": str(entry.gap.epsilon), "delta": str(entry.gap.delta)}
-        say_json({"entry": number, "lost": entry.lost, "charged": gap, "whole": entry.whole, "basis": entry.basis})
+        say_json(
+            {
+                "entry": number,
+                "lost": entry.lost,
+                "charged": gap,
+                "whole": entry.whole,
+                "basis": entry.basis,
+                "closes": entry.closes,
+            }
+        )
         return
     if entry.whole:
         say("Nobody knows what was charged: nothing is left under any cap.")
     else:
         say(f"{counted(entry.lost, 'entry', 'entries')} lost; every balance was charged {entry.gap}.")
     say(f"How that is known: {entry.basis}.")
+    if entry.closes:
+        say(CLOSED)
     say(f"The ledger goes on at entry {number}. Publish its new head: sfumato ledger head")
 
 

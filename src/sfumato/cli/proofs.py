@@ -35,13 +35,20 @@ def read_receipt(file: Path) -> "Receipt":
         ) from None
 
 
-def checked(certificate: str, receipt: Path, heads: Sequence[Path], key: str | None) -> "ReceiptCheck":
-    """What a receipt and published heads show of a certificate, by its text."""
+def checked(
+    certificate: str, receipt: Path, heads: Sequence[Path], key: str | None, root: str | None = None
+) -> "ReceiptCheck":
+    """What a receipt and published heads show of a certificate, by its text, to who trusts a key or a root."""
     from sfumato.core.signature import read_public_key
     from sfumato.governance.receipts import check_receipt
 
-    trusted = None if key is None else read_public_key(key)
-    return check_receipt(certificate, read_receipt(receipt), key=trusted, heads=[read_head(each) for each in heads])
+    return check_receipt(
+        certificate,
+        read_receipt(receipt),
+        key=None if key is None else read_public_key(key),
+        root=None if root is None else read_public_key(root),
+        heads=[read_head(each) for each in heads],
+    )
 
 
 def as_document(found: "ReceiptCheck") -> dict[str, object]:

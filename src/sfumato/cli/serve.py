@@ -30,7 +30,16 @@ def serve(
         Path, typer.Option(metavar="FILE", help="The socket to make, in a folder that nobody else can write to.")
     ],
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="With URL: the key of the ledger.")] = None,
-    anchor: Annotated[Path | None, typer.Option(metavar="FILE", help="With URL: the anchor of the ledger.")] = None,
+    anchor: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="With URL: the anchor of the ledger, a file or URL#NAME.")
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="With URL: the public key of its root, or its file, where it has one."),
+    ] = None,
+    witness: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="With URL: where its witness is asked, http://HOST:PORT.")
+    ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,7 +69,7 @@ def serve(
     from sfumato.reports.stored import stored_release
 
     permissions = Permissions.read(allow or (), release_key or ())
-    with closing(_kept(url, key, anchor, ledger)) as book:
+    with closing(_kept(url, key, anchor, root, witness, ledger)) as book:
         server = OwnerServer(
             book,
             socket,
@@ -82,19 +91,21 @@ def serve(
     say_json({"stopped": True}) if as_json else say_line("stopped; nothing is served any more.")
 
 
-def _kept(url: str | None, key: Path | None, anchor: Path | None, where: Path | None) -> "Ledger":
+def _kept(
+    url: str | None, key: Path | None, anchor: str | None, root: str | None, witness: str | None, where: Path | None
+) -> "Ledger":
     """The ledger that is served: by its address, key and anchor, or by its settings."""
     from sfumato.governance import settings
     from sfumato.governance.ledger import Ledger
 
-    if url is None and key is None and anchor is None:
+    if all(said is None for said in (url, key, anchor, root, witness)):
         return settings.opened(where)
     if url is None or key is None or anchor is None or where is not None:
         raise NotDeclared(
-            "a ledger is served by its settings file (--ledger), or by URL, --key and --anchor together; nothing was "
-            "served."
+            "a ledger is served by its settings file (--ledger), or by URL, --key and --anchor together, with --root "
+            "and --witness where it has them; nothing was served."
         )
-    return Ledger.open(url, key=key, anchor=anchor)
+    return Ledger.open(url, key=key, anchor=anchor, root=root, witness=witness)
 
 
 @contextmanager

@@ -46,8 +46,15 @@ class ResultColumn(Protocol):
         """The numbers as they were computed."""
         ...
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
-        """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
+    def interval(
+        self, confidence: Exact = Fraction(19, 20), *, joint: bool = False, of: str | None = None
+    ) -> list[tuple[Value, Value]]:
+        """Low and high for each number, ``of`` the population or of the data; with ``joint`` all hold at once."""
+        ...
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether the numbers estimate values of a population, so that sampling is part of their interval."""
         ...
 
     def explain(self, language: str = "en", audience: str = "public") -> str:

@@ -69,8 +69,10 @@ class AccountLedger(Protocol):
         """Hold a question against all others who ask it; they wait."""
         ...
 
-    def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
-        """The answer given to the same question before, if there is one and its terms allow it."""
+    def stored(
+        self, key: str, datasets: Sequence[Dataset] = (), *, reads: tuple[str, str] | None = None
+    ) -> Release | None:
+        """The answer given to the same question before, if there is one, its terms allow it and its days agree."""
         ...
 
     def reserve(

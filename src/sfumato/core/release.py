@@ -32,6 +32,7 @@ __all__ = [
     "interval_names",
     "limit_column",
     "only_release",
+    "population_intervals",
     "presenter_of",
     "shown_columns",
     "viewed",
@@ -170,14 +171,22 @@ class Release:
         said = self.statement
         return cut_of(said.query, said.unit, said.limit)
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
+    def interval(
+        self, confidence: Exact = Fraction(19, 20), *, joint: bool = False, of: str | None = None
+    ) -> list[tuple[Value, Value]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence.
 
-        Covers the privacy noise: the figure of these data, *under the limit* (:meth:`limit_words`), lies inside. What
-        the limit cut off, sampling and errors in the data are not covered.
+        ``of="data"`` covers the privacy noise: the figure of these data, *under the limit* (:meth:`limit_words`), lies
+        inside. ``of="population"`` covers sampling too; without ``of``, columns that estimate a population have that.
+        What the limit cut off and errors in the data are not covered.
         """
         if self.measure is None:
-            return self._only().interval(confidence, joint=joint)
+            return self._only().interval(confidence, joint=joint, of=of)
+        if of not in (None, "data"):
+            raise InvalidInput(
+                f"{self.measure!r} is a figure of these data and estimates nothing of a population; nothing was "
+                "computed. Ask for of='data', or for a mean, a proportion, a ratio or a quantile of the table."
+            )
         level = probability(confidence, "confidence")
         if level in (0, 1):
             raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
@@ -188,7 +197,9 @@ class Release:
         """The labels, the numbers and their intervals as an Arrow table.
 
         ``count_data_low`` and ``count_data_high`` hold the count of these data (where there is a column ``limit``,
-        under that limit). They are for the noise: sampling, and what a limit cut, are not in them.
+        under that limit). They are for the noise: sampling, and what a limit cut, are not in them. Columns that
+        estimate a population have ``sbp_population_low`` and ``sbp_population_high`` before them: for sampling and
+        noise together.
         """
         import pyarrow as pa
 
@@ -196,6 +207,10 @@ class Release:
         shown = self._shown(confidence)
         for name, values, ends in shown:
             columns[name] = values
+            sampled = self._sampled(name, confidence)
+            if sampled is not None:
+                both = zip(*sampled, strict=True) if sampled else ((), ())
+                columns.update(zip(interval_names(name, of="population"), both, strict=True))
             if ends is not None:
                 columns.update(zip(interval_names(name), zip(*ends, strict=True) if ends else ((), ()), strict=True))
         if shown:
@@ -203,13 +218,20 @@ class Release:
         return pa.table({name: _plain(column) for name, column in columns.items()})
 
     def _shown(self, confidence: Exact = Fraction(19, 20)) -> Columns:
-        """Each column of the answer: its name, its numbers and their intervals; none where they were chosen."""
+        """Each column: its name, its numbers and the intervals of these data; none where they were chosen."""
         if self.measure is not None:
             return [(self.measure, self.values, self.interval(confidence))]
         return [
-            (name, column.values, column.interval(confidence) if column.measured else None)
+            (name, column.values, column.interval(confidence, of="data") if column.measured else None)
             for name, column in self.columns.items()
         ]
+
+    def _sampled(self, name: str, confidence: Exact) -> Sequence[tuple[Value, Value]] | None:
+        """The intervals of a population of one column; None where it estimates none."""
+        column = None if self.measure is not None else self.columns[name]
+        if column is None or not column.measured or not column.estimates_population:
+            return None
+        return column.interval(confidence, of="population")
 
     def _only(self) -> ResultColumn:
         columns = self.columns
@@ -344,13 +366,15 @@ class Release:
             raise no_attribute(self, name)
 
 
-def interval_names(name: str) -> tuple[str, str]:
-    """What the ends of an interval are called in a frame: after the figure of these data, which they are for.
+def interval_names(name: str, of: str = "data") -> tuple[str, str]:
+    """What the ends of an interval are called in a frame: after the figure that they are for, ``of`` the data or not.
 
     >>> interval_names("count")
     ('count_data_low', 'count_data_high')
+    >>> interval_names("sbp", of="population")
+    ('sbp_population_low', 'sbp_population_high')
     """
-    return f"{name}_data_low", f"{name}_data_high"
+    return f"{name}_{of}_low", f"{name}_{of}_high"
 
 
 def limit_column(words: str, beside: Iterable[str], rows: int) -> dict[str, list[str]]:
@@ -387,8 +411,15 @@ def only_release(given: object) -> Release:
 
 
 def shown_columns(release: Release, confidence: Exact = Fraction(19, 20)) -> Columns:
-    """Each column of an answer: its name, its numbers and their intervals; none where they were chosen."""
+    """Each column of an answer: its name, its numbers and the intervals of these data; none for what was chosen."""
     return release._shown(confidence)
+
+
+def population_intervals(
+    release: Release, name: str, confidence: Exact = Fraction(19, 20)
+) -> Sequence[tuple[Value, Value]] | None:
+    """The intervals of a population of one column of an answer; None where it estimates none."""
+    return release._sampled(name, confidence)
 
 
 def presenter_of(release: Release) -> Presenter:

@@ -41,6 +41,8 @@ class Account:
     filter_spent: Fraction | None = None
     custody: str | None = field(default=None, metadata={LEFT_OUT: True})
     """Who kept the ledger, where that was not the process that read the data: :data:`OWNER_PROCESS`."""
+    witness: str | None = field(default=None, metadata={LEFT_OUT: True})
+    """The public key of the witness that the ledger named at the charge: it notices an old copy of the ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,12 +144,12 @@ class ReleaseGate:
         if fresh:
             _check_useful(useless)
             return self._answered(store, priced, private, idempotency=idempotency, reads=reads)
-        stored = self._stored(priced.question, private)
+        stored = self._stored(priced.question, private, reads)
         if stored is not None:
             return stored
         # Who asks the same meanwhile waits for the answer, which then is a stored one; a fresh draw waits for nobody.
         with self.notary.ledger.asking(priced.question):
-            stored = self._stored(priced.question, private)
+            stored = self._stored(priced.question, private, reads)
             if stored is not None:
                 return stored
             _check_useful(useless)
@@ -239,9 +239,9 @@ class ReleaseGate:
         ledger = self.notary.ledger
         return any(map(ledger.closed, private)) or any(map(ledger.shut, stored, stored.values()))
 
-    def _stored(self, question: str, private: Sequence[Dataset]) -> Release | None:
+    def _stored(self, question: str, private: Sequence[Dataset], reads: tuple[str, str] | None) -> Release | None:
         """The answer that was given before, at no cost."""
-        stored = self.notary.ledger.stored(question, private)
+        stored = self.notary.ledger.stored(question, private, reads=reads)
         return None if stored is None else delivered_again(stored)
 
     def _store(self, query: Query) -> tuple[SomeStore, ReleasedQuery]:

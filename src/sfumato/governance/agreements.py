@@ -10,7 +10,10 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.governance.entries import Recovered
 from sfumato.governance.paper_file import PaperFile
 
-__all__ = ["Agreement", "recovery_text"]
+__all__ = ["CLOSED", "Agreement", "recovery_text"]
+
+
+CLOSED = "All data are closed, since one of the lost entries may have closed them: declare them as new versions."
 
 
 def recovery_text(ledger: str, entry: Recovered) -> bytes:
@@ -22,7 +25,8 @@ def recovery_text(ledger: str, entry: Recovered) -> bytes:
     if not entry.after:
         return canonical(["a recovery", *said, *(["whole"] if entry.whole else [])]).encode()
     known: list[Json] = [entry.whole, entry.after, entry.expires, entry.witnessed, entry.basis]
-    return canonical(["an agreement to a recovery", *said, *known]).encode()
+    data = ["data are closed"] if entry.closes else []
+    return canonical(["an agreement to a recovery", *said, *known, *data]).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,7 @@ class Agreement(PaperFile):
             f"An agreement that the ledger {self.ledger} goes on after a loss: {self.reason}",
             f"Entries that are lost: {self.lost}. {cost} How that is known: {self.basis}.",
             "All approvals end, and so do vetoes among the lost entries: say them again.",
+            *([] if not self.entry("").closes else [CLOSED]),
             f"The record that is gone on with ends at the entry whose digest is {self.after}.",
             f"This agreement can be handed in until {self.expires}.",
             signed,
@@ -109,4 +114,5 @@ class Agreement(PaperFile):
             expires=self.expires,
             witnessed=self.witnessed,
             basis=self.basis,
+            closes=self.whole or self.lost > 0 or self.gap != Budget.none(),
         )

@@ -168,6 +168,9 @@ def _lost(rows: Callable[[], Iterator[Row]], state: MemoryLedgerState, place: An
     named = first.identifier if isinstance(first, LedgerOpened) else ""
     keys = state.decided.keys
     holds = last.holds(trusted) if keys is None else keys.signed(last)
+    if keys is not None and not holds and last.head.ledger == named and last.head.number > end.number:
+        # Certified after the backup, perhaps; it is not believed here, and a recovery asks for the root's document.
+        return f"the backup ends at entry {end.number}, and its anchor is signed by a key that it does not know."
     if last.head.ledger != named or not holds:
         raise Refused(f"the anchor {place.name} belongs to another ledger than the backup; nothing was restored.")
     if last.head.number > end.number:

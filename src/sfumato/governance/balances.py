@@ -127,7 +127,7 @@ class Balance:
             if self._fits(cost):
                 return
             if not self.cap.covers(Budget(epsilon=self.epsilon_spent, delta=min(Fraction(1), self.delta_spent))):
-                raise self._exceeded("nothing", str(cost))  # a recovered gap went beyond the cap
+                raise self._exceeded("nothing", str(cost), self._beyond)  # a recovered gap went beyond the cap
             BasicFilter(budget=self.cap, spent=self.spent).after(cost, self.name)
         elif loss is None:
             raise self._untold()
@@ -199,6 +199,20 @@ class Balance:
     @property
     def _what(self) -> str:
         return "ρ" if self.order is None else f"Rényi loss of order {fraction_text(self.order)}"
+
+    @property
+    def _beyond(self) -> str:
+        """How far sums are beyond the cap, and the way out: what was lost cannot be told from what was spent."""
+        over = {
+            "ε": max(_NOTHING, self.epsilon_spent - self.cap.epsilon),
+            "δ": max(_NOTHING, self.delta_spent - self.cap.delta),
+        }
+        amounts = " and ".join(f"{name} {_written(amount, up=True)}" for name, amount in over.items() if amount)
+        words = f" It is {amounts} beyond its cap, by a recovery after entries were lost or by a corrected price"
+        if not over["ε"]:
+            left = _written(self.cap.epsilon - self.epsilon_spent, up=False)
+            words += f"; its δ is used up and its ε is not ({left} is left)"
+        return f"{words}. It is open again once it is raised by that much: sfumato budget request"
 
     def _untold(self) -> Refused:
         return Refused(

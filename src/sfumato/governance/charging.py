@@ -59,6 +59,12 @@ def standing_lines(state: LedgerState, path: str, *, unit: Unit, datasets: Seque
                 f"{dataset.name!r} version {dataset.edition!r} was closed after its engine failed. Nothing was "
                 "read and nothing was spent. Repair the data and declare a new version."
             )
+        if edition.declared < state.decision_state().unsure:
+            raise Refused(
+                f"{dataset.name!r} version {dataset.edition!r} was declared before entries of this ledger were lost, "
+                "and one of those may have closed it after its engine failed. Nothing was read and nothing was spent. "
+                "Look whether the data can be read, and declare them as a new version; stored answers stay."
+            )
         lines += [dataset_line(dataset.name), population_line(edition.population)]
     for line in lines:
         balance = state.balance(line)

@@ -99,6 +99,8 @@ class DecisionState:
     """How long the ledger may be left alone before somebody has to say that the clock is right."""
     ended: int = 0
     """The last proposal before the last recovery: what was approved up to it gives no leave any more."""
+    unsure: int = 0
+    """The last recovery after which nobody knows which of the data that were declared before it are open."""
     recovered: int = 0
     """The entry of the last recovery: how far older charges had been counted, nobody knows any more."""
     keys: KeyRing | None = None
@@ -134,7 +136,8 @@ class DecisionState:
             case PolicyDeclared():
                 return self._shared_out(entry)
             case Recovered():
-                return replace(self._recovered(entry), recovered=number)
+                unsure = number if entry.closes else self.unsure
+                return replace(self._recovered(entry), recovered=number, unsure=unsure)
             case DataClosed():
                 return replace(self, closed={**self.closed, **dict.fromkeys(entry.names, number)})
             case ClockConfirmed():

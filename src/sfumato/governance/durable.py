@@ -4,6 +4,7 @@ Order of a charge: reserve (durable, then anchored), read and draw, store the an
 deliver. Whatever stops in between leaves the charge counted.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.budget import Budget
 from sfumato.core.days import check_days
+from sfumato.core.documents import canonical
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.ledger import Reservation, State, check_next
 from sfumato.core.one_at_a_time import one_at_a_time
@@ -33,7 +35,7 @@ from sfumato.governance.ledger_state import (
     question_key,
     request_of,
 )
-from sfumato.governance.signed_record import account_in
+from sfumato.governance.signed_record import Writing, account_in
 from sfumato.governance.terms import after
 from sfumato.governance.transaction import Transaction
 
@@ -123,28 +125,42 @@ class DurableLedger:
         """The answer that a charge was settled with; None while it is open."""
         return self._read(self.answer_of(reservation))
 
-    def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
+    def stored(
+        self, key: str, datasets: Sequence[Dataset] = (), *, reads: tuple[str, str] | None = None
+    ) -> Release | None:
         """The answer given to the same question before, if there is one and its datasets may still be used like this.
 
-        It costs nothing, and still goes to somebody for some purpose: terms and vetoes hold for it too.
+        It costs nothing, and still goes to somebody for some purpose: terms and vetoes hold for it too. One that was
+        charged for other days of the data than are stated now is refused.
         """
-        return self._read(self.stored_text(key, datasets))
+        return self._read(self.stored_text(key, datasets, reads=reads))
 
-    def stored_text(self, key: str, datasets: Sequence[Dataset] = ()) -> str | None:
+    def stored_text(
+        self, key: str, datasets: Sequence[Dataset] = (), *, reads: tuple[str, str] | None = None
+    ) -> str | None:
         """The same by the text of its certificate."""
         text = self.answer(key)
-        if text is not None:
-            self.check_use(datasets)
+        if text is None:
+            return None
+        self.check_use(datasets)
+        paid, stated = self.paid_for(key), reads or self.reads
+        if paid is not None and None not in (paid.reads, stated) and paid.reads != stated:
+            raise Refused(
+                f"the same question was charged as one that reads {_days(paid.reads)}, and is asked now as one that "
+                f"reads {_days(stated)}: one of the two is wrong, and the stored answer is not delivered. Nothing was "
+                "read and nothing was spent. State the days that the data hold; where they have changed, declare a new "
+                "version."
+            )
         return text
 
-    def paid_for(self, question: str) -> tuple[Dataset, ...]:
-        """The datasets that the charge behind a stored answer was made for; none where there is no answer."""
+    def paid_for(self, question: str) -> Reserved | None:
+        """The charge behind a stored answer, as it was entered; None where there is no answer."""
         with self.ledger.record.reading() as transaction:
             found = transaction.answer(question_key(question))
             answer = None if found is None else transaction.entry_at(*found)
             charge = transaction.known(answer.charge) if isinstance(answer, Committed) else None
             entry = None if charge is None else transaction.entry_at(charge.number, charge.digest)
-        return entry.datasets if isinstance(entry, Reserved) else ()
+        return entry if isinstance(entry, Reserved) else None
 
     def check_use(self, datasets: Sequence[Dataset]) -> None:
         """Refuse datasets that may not be used like this now, by terms, vetoes and the board; writes nothing."""
@@ -198,7 +214,7 @@ class DurableLedger:
             check_days(reads)
         asked = tuple(sorted(set(datasets), key=lambda each: (each.name, each.edition)))
 
-        def charged() -> Reservation:
+        def charged() -> tuple[Reservation, bool]:
             return self._reserved(
                 cost,
                 asked=asked,
@@ -210,7 +226,10 @@ class DurableLedger:
                 question=question,
             )
 
-        return self.ledger.lease.within(charged)
+        reservation, found = self.ledger.lease.within(charged)
+        if found:
+            self.ledger.lease.renew()
+        return reservation
 
     def _reserved(
         self,
@@ -223,14 +242,16 @@ class DurableLedger:
         lasts: timedelta | None,
         reads: tuple[str, str] | None,
         question: str | None,
-    ) -> Reservation:
+    ) -> tuple[Reservation, bool]:
+        """The charge, and whether it is one that was open before: then the witness is asked before anybody draws."""
+        found = False
         with self.ledger.record.writing() as writing:
             transaction, at = writing.transaction, writing.time()
             self._check_signer(transaction, at)
             lines = lines_of(transaction, self.path, unit=self.unit, datasets=asked, cost=cost, reads=reads)
             entry = Reserved(
                 at=at,
-                account=self._stated(account_in(transaction, self.path)),
+                account=self._stated(transaction, account_in(transaction, self.path)),
                 unit=self.unit,
                 datasets=asked,
                 lines=lines,
@@ -249,22 +270,45 @@ class DurableLedger:
             known = None if idempotency is None else transaction.charge_named(idempotency)
             if known is not None:
                 number, account = known.number, _same(transaction, known, entry)
-                writing.confirm()
+                found = self._found_open(writing, known)
+                if not found:
+                    writing.confirm()
             else:
                 admit(transaction, entry)
                 self.ledger.lease.admit(transaction, cost)
                 balance = account_in(transaction, self.path)
                 charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
-                account = self._stated(charged)
+                account = self._stated(transaction, charged)
                 number = writing.append(replace(entry, account=account)).head.number
-        return Reservation(number=number, cost=cost, account=account, reads=reads)
+        return Reservation(number=number, cost=cost, account=account, reads=reads), found
+
+    def _found_open(self, writing: Writing, charge: Charge) -> bool:
+        """Enter that rows may be read once more for a charge that was open before, where a witness is named.
+
+        A copy of database and anchor holds the charge too. The entry has a random part, so that a witness who has seen
+        that of one copy refuses the other; and it counts against the lease, since somebody may be drawing already.
+        """
+        transaction = writing.transaction
+        if charge.state is not State.RESERVED or not charge.started:
+            return False
+        self.ledger.lease.admit(transaction, charge.cost)
+        if transaction.decision_state().witness is None:
+            return False
+        writing.append(Started(at=writing.time(), charge=charge.number))
+        return True
 
     def start(self, reservation: Reservation) -> None:
-        """Say, durably, that rows are read from now on for a queued charge."""
+        """Say, durably, that rows are read from now on for a queued charge.
+
+        One that the witness has seen waiting, a copy may hold too: then the witness is asked before a row is read.
+        """
         with self.ledger.record.writing() as writing:
             charge = writing.transaction.reserved(reservation.number)
+            seen = self.ledger.lease.has_seen(writing.transaction, charge.number)
             if not charge.started:
                 writing.append(Started(at=writing.time(), charge=charge.number))
+        if seen:
+            self.ledger.lease.renew()
 
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key, if there is one."""
@@ -279,12 +323,22 @@ class DurableLedger:
     def again(self, number: int, question: str) -> Reservation:
         """The open charge of a question, by its number, for a stream that goes on; charges nothing."""
         with self.ledger.record.reading() as transaction:
-            if transaction.known(number).state is not State.RESERVED:
+            named, charge = transaction.decision_state().witness, transaction.known(number)
+            transaction.check_certain(charge)
+            if charge.state is not State.RESERVED:
                 raise Refused(
                     f"what charge {number} pays for was closed; nothing was read and nothing was spent. What a stream "
                     "released is kept: ask for released(…)."
                 )
-        return self._made_for(number, question)
+        found = self._made_for(number, question)
+        if named is not None:
+            self.ledger.lease.within(lambda: self._gone_on_with(number))
+            self.ledger.lease.renew()
+        return found
+
+    def _gone_on_with(self, number: int) -> None:
+        with self.ledger.record.writing() as writing:
+            self._found_open(writing, writing.transaction.reserved(number))
 
     def settled(self, number: int, question: str) -> Release | None:
         """The answer that the charge of a question, by its number, was settled with; None while it is open."""
@@ -362,8 +416,12 @@ class DurableLedger:
                 )
             writing.append(Released(at=writing.time(), charge=charge.number))
 
-    def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored]) -> bool:
-        """Let no row of these versions, nor under other names declared before, be read any more; False if closed."""
+    def close(self, datasets: Sequence[Dataset], stored: Mapping[Dataset, Stored], *, of_others: bool = True) -> bool:
+        """Let no row of these versions, nor under other names declared before, be read any more; False if closed.
+
+        Where it is not known that rows lie where somebody says, not ``of_others``: then versions that are about the
+        people of these datasets are closed under other names, and no others.
+        """
         with self.ledger.record.writing() as writing:
             first = not any(_shut(writing.transaction, dataset, what) for dataset, what in stored.items())
             for dataset in datasets:
@@ -371,9 +429,13 @@ class DurableLedger:
                 first = first and not (edition is not None and edition.closed)
                 if edition is not None and not edition.closed:
                     writing.append(DatasetClosed(at=writing.time(), dataset=dataset))
-            names = tuple(sorted({name for what in stored.values() for name in what.names}))
+            names = {
+                name if of_others else _about(writing.transaction, dataset, name)
+                for dataset, what in stored.items()
+                for name in what.names
+            }
             if names:
-                writing.append(DataClosed(at=writing.time(), names=names))
+                writing.append(DataClosed(at=writing.time(), names=tuple(sorted(names))))
         return first
 
     def closed(self, dataset: Dataset) -> bool:
@@ -393,9 +455,11 @@ class DurableLedger:
             keys = transaction.decision_state().keys or self.ledger.record.opening
             keys.check(Role.RELEASE, self.signer, transaction.end().number + 1, at)
 
-    def _stated(self, balance: Balance) -> Account:
-        """How the account stands, as releases state it."""
-        return replace(balance.account(self.path, self.ledger.identifier), custody=self.custody)
+    def _stated(self, transaction: Transaction, balance: Balance) -> Account:
+        """How the account stands, as releases state it, and who keeps its ledger and watches over it."""
+        named = transaction.decision_state().witness
+        stated = balance.account(self.path, self.ledger.identifier)
+        return replace(stated, custody=self.custody, witness=None if named is None else named.key)
 
     def _permitted(
         self, transaction: Transaction, datasets: Sequence[Dataset], at: str, cost: Budget
@@ -414,8 +478,18 @@ class DurableLedger:
 
 def _shut(transaction: Transaction, dataset: Dataset, stored: Stored) -> bool:
     closed = transaction.decision_state().closed
-    last = max((closed.get(name, 0) for name in stored.names), default=0)
+    names = {*stored.names, *(_about(transaction, dataset, name) for name in stored.names)} if closed else set()
+    last = max((closed.get(name, 0) for name in names), default=0)
     return last > 0 and transaction.declared(dataset) < last
+
+
+def _days(reads: tuple[str, str] | None) -> str:
+    return "" if reads is None else "/".join(reads)
+
+
+def _about(transaction: Transaction, dataset: Dataset, name: str) -> str:
+    """The name of stored rows among those of the people that a dataset is about."""
+    return hashlib.sha256(canonical([transaction.population(dataset.name) or "", name]).encode()).hexdigest()
 
 
 def _same(transaction: Transaction, known: Charge, asked: Reserved) -> Account:

@@ -148,7 +148,7 @@ class DatasetClosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataClosed:
-    """The stored rows behind a version that was closed, by digests of where they lie.
+    """The stored rows behind a version that was closed, by digests of where they lie, or of their people and that.
 
     Every version that was declared before and reads one of them is closed with it, whatever it is called. One that is
     declared later is the steward's word that the data was mended.
@@ -266,7 +266,10 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """From here on rows may be read for a charge that was queued."""
+    """From here on rows may be read for a charge that was queued, or once more for one that was open before.
+
+    Read once more, its cost is added to the sums of heads, and to no balance: one answer at most is stored for it.
+    """
 
     KIND: ClassVar[str] = "ledger.started"
     VERSION: ClassVar[int] = 1
@@ -331,12 +334,13 @@ class Recovered:
     the board who agreed, each with a signature (before rows were signed: where the board knew a key). ``whole`` says
     that nobody knows what the lost entries charged: then every balance is used up. ``after`` is the digest of the last
     entry that is left, ``expires`` until when members may have agreed. ``witnessed`` is the text of the last head that
-    the witness had countersigned, where it was asked, and ``basis`` says in words how the gap is known. The first
-    versions stated none of these four.
+    the witness had countersigned, where it was asked, and ``basis`` says in words how the gap is known. ``closes`` says
+    that all versions of data are closed that were declared before: one of the lost entries may have closed them. The
+    first versions stated none of these five.
     """
 
     KIND: ClassVar[str] = "ledger.recovered"
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
     at: str
     reason: str
     anchored: str
@@ -348,6 +352,7 @@ class Recovered:
     expires: str | None = None
     witnessed: str = ""
     basis: str = ""
+    closes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

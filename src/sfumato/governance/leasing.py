@@ -125,6 +125,12 @@ class Lease:
                 )
             raise _UsedUp
 
+    def has_seen(self, transaction: Transaction, number: int) -> bool:
+        """Whether a charge, by its number, is in what the witness has seen, so that no lease bounds what is drawn."""
+        named, end = transaction.decision_state().witness, transaction.end()
+        last = None if named is None else self._standing(transaction, named, end)
+        return named is not None and (last is None or number <= last.signed.head.number)
+
     def _bears(self, last: WitnessedHead, end: Totals, cost: Budget) -> bool:
         """Whether a charge after the end of the record stays within the lease of a head that it goes on from."""
         seen = last.signed.head
@@ -321,8 +327,9 @@ class Lease:
     def _client(self, named: WitnessNamed) -> WitnessClient:
         if self.address is None:
             raise NotDeclared(
-                "the lease is used up, and nobody said where the witness is asked. Nothing was read and nothing was "
-                'spent. Write witness = "http://HOST:PORT" into the settings of the ledger.'
+                "the lease is used up, or a charge that was open before is gone on with, and "
+                "nobody said where the witness is asked. Nothing was read and nothing was spent. "
+                'Write witness = "http://HOST:PORT" into the settings of the ledger.'
             )
         return WitnessClient(self.address, named.key, self.record.own_key)
 

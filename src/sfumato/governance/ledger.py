@@ -33,7 +33,7 @@ from sfumato.governance.entries import (
     Row,
 )
 from sfumato.governance.governed import Found, Governed
-from sfumato.governance.key_documents import Role
+from sfumato.governance.key_documents import Role, SignedByRoot
 from sfumato.governance.keyed import Keyed
 from sfumato.governance.leasing import Lease
 from sfumato.governance.ledger_state import (
@@ -57,7 +57,7 @@ from sfumato.governance.opening import (
     role_key,
     unsigned_in,
 )
-from sfumato.governance.recovery import Seen, agreed, loss_of
+from sfumato.governance.recovery import Seen, agreed, entered_anew, loss_of
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.spelling import check_new, check_spelling
@@ -226,6 +226,7 @@ class Ledger(Governed, Keyed, Verified):
         clock: Callable[[], datetime] = system_clock,
         witness: str | None = None,
         witness_lost: bool = False,
+        documents: Sequence[SignedByRoot] = (),
     ) -> "Ledger":
         """Go on after entries were lost, by a decision that is recorded with its reason.
 
@@ -241,7 +242,11 @@ class Ledger(Governed, Keyed, Verified):
         for may have been delivered. Every row is checked first, and the stored state is written anew from the record.
         Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
         after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
-        valid again: enter the root's documents anew (:meth:`enter`).
+        valid again: enter the root's documents anew (:meth:`enter`). Where the anchor is signed by a key that was
+        certified in the lost entries, ``documents`` are those of the root up to that certificate, in their order: they
+        are entered anew before the recovery. Assumes: that key had not been revoked again. Versions of data that were
+        declared before are closed, since a lost entry may have closed them: declare new ones
+        (:meth:`declare_version`).
 
         Where the record names a witness, it is asked: then every balance is charged what the witness has seen and the
         record does not hold, and its lease, for what may have come after; an old anchor beside an old database does
@@ -263,9 +268,12 @@ class Ledger(Governed, Keyed, Verified):
                     )
                 state = checked_state(transaction.rows(), heads=(), key=record.public_key, unsigned=unsigned)
                 seen = Seen(witness, lost=witness_lost)
-                entry = loss_of(record, transaction, state, last, reason, charge, seen, whole=unsigned)
+                entry = loss_of(
+                    record, transaction, state, last, reason, charge, seen, whole=unsigned, documents=documents
+                )
                 entry = agreed(record, entry, approvals or {}, agreements)
                 moved: list[Entry] = [] if older is None else [migrated_from(state, older)]
+                moved += entered_anew(documents, entry.at, len(moved) + (board is not None))
                 if board is not None:
                     moved.append(BoardSeated(at=entry.at, board=board, by="recovery", reason=reason, proposal=None))
                 after = record.rewrite(transaction, state, [*moved, entry])
@@ -290,6 +298,7 @@ class Ledger(Governed, Keyed, Verified):
         clock: Callable[[], datetime] = system_clock,
         witness: str | None = None,
         witness_lost: bool = False,
+        documents: Sequence[SignedByRoot] = (),
     ) -> Agreement:
         """A paper on which members agree to a recovery, as :meth:`recover` would carry it out now; changes nothing."""
         signing, store, place, trusted = private_key(key), existing(url), anchor_at(anchor), public_key_of(root)
@@ -300,7 +309,10 @@ class Ledger(Governed, Keyed, Verified):
                 record = record_of(store, place, signing, opened_in(transaction, store), clock, root=trusted)
                 state = checked_state(transaction.rows(), heads=(), key=record.public_key)
                 seen = Seen(witness, lost=witness_lost)
-                entry = loss_of(record, transaction, state, place.readable(), reason, charge, seen, whole=False)
+                last = place.readable()
+                entry = loss_of(
+                    record, transaction, state, last, reason, charge, seen, whole=False, documents=documents
+                )
         store.close()
         known = state.decided.sitting().board if board is None else board
         return Agreement.to(entry, record.identifier, known.keys)

@@ -381,7 +381,10 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             state.put_charge(_charge(row, entry, losses))
             epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
         case Started():
-            state.put_charge(replace(_open(state, entry.charge), started=True))
+            charge = _open(state, entry.charge)
+            state.put_charge(replace(charge, started=True))
+            if charge.started:  # gone on with: somebody else may have drawn for it, which no balance can count
+                epsilon, delta = _added(epsilon, charge.cost.epsilon), _added(delta, charge.cost.delta)
         case Advanced():
             charge = _open(state, entry.charge)
             lost = state.decision_state().recovered > entry.charge

@@ -76,9 +76,11 @@ class MemoryLedger:
         """Which ledger this is, while the process lasts."""
         return self._home
 
-    def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
-        """The answer given to the same question before, if there is one; terms of datasets are not kept here."""
-        del datasets
+    def stored(
+        self, key: str, datasets: Sequence[Dataset] = (), *, reads: tuple[str, str] | None = None
+    ) -> Release | None:
+        """The answer given to the same question before, if there is one; terms and windows are not kept here."""
+        del datasets, reads
         with self._lock:
             return self._answers.get(key)
 

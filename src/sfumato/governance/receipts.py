@@ -6,7 +6,7 @@ an entry is final once a *published* head covers it.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -14,7 +14,7 @@ from typing import ClassVar
 from sfumato.core.documents import Json, Registry, canonical, encode, parse
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.anchor import Head, SignedHead
-from sfumato.governance.entries import Committed, Row
+from sfumato.governance.entries import KEYS, Committed, LedgerOpened, Row
 from sfumato.governance.entry_tree import (
     EMPTY_LEAF,
     Node,
@@ -26,6 +26,8 @@ from sfumato.governance.entry_tree import (
     node_hash,
     nothing,
 )
+from sfumato.governance.keyring import KeyRing
+from sfumato.governance.receipt_keys import KeyStep, ring_shown
 from sfumato.governance.transaction import Transaction
 
 __all__ = ["Link", "Receipt", "ReceiptCheck", "check_receipt", "issued", "place_of_certificate", "stored_nodes"]
@@ -49,12 +51,13 @@ class Receipt:
 
     ``number``, ``previous`` and ``nonce`` are those of the row, ``said`` is its entry without the certificate (when it
     was stored, its charge, the canonical question): with the certificate they give the leaf. ``path`` leads from there
-    to the tree of ``head``, and ``links`` from ``head`` to heads that were published. Public: all of it. Of other
-    entries it shows hashes, each with a random part in it, from which nothing can be guessed.
+    to the tree of ``head``, and ``links`` from ``head`` to heads that were published. Where the ledger has a root,
+    ``keys`` are all its documents, from the opening on, each with its own path. Public: all of it. Of other entries it
+    shows hashes, each with a random part in it, from which nothing can be guessed.
     """
 
     KIND: ClassVar[str] = "ledger.receipt"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     number: int
     previous: str
     nonce: str
@@ -62,6 +65,7 @@ class Receipt:
     path: tuple[str, ...]
     head: SignedHead
     links: tuple[Link, ...] = ()
+    keys: tuple[KeyStep, ...] = ()
 
     @classmethod
     def read(cls, text: str) -> "Receipt":
@@ -83,6 +87,20 @@ class Receipt:
         target.write_text(shown + "\n", encoding="utf-8")
         return target
 
+    @property
+    def ring(self) -> KeyRing:
+        """Who may do what, as of its head; refused where it shows no root."""
+        return ring_shown(self.keys, self.head.head)
+
+    @property
+    def at(self) -> str:
+        """When the entry was made, as the entry says."""
+        said = parse(self.said)
+        at = said.get("at") if isinstance(said, dict) else None
+        if not isinstance(at, str):
+            raise InvalidInput("the receipt is not of an entry that stores an answer; nothing was verified.")
+        return at
+
     def leaf(self, certificate: str) -> bytes:
         """The leaf of the entry that would store this certificate, by its canonical text."""
         said = parse(self.said)
@@ -92,15 +110,15 @@ class Receipt:
         return leaf_hash(Row(self.number, Committed.KIND, body, self.previous, "", self.nonce).expected)
 
 
-_RECEIPTS = Registry((Head, SignedHead, Link, Receipt))
+_RECEIPTS = Registry((Head, SignedHead, Link, KeyStep, Receipt))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptCheck:
     """What a receipt shows of a certificate: nothing where there are ``problems``.
 
-    ``signed`` says that the head of the receipt is signed by the key that the reader trusts. ``final`` is the published
-    head that covers the entry, if one does.
+    ``signed`` says that the head of the receipt is signed by the key that the reader trusts, or by one that the trusted
+    root certified for where it stands (``rooted``). ``final`` is the published head that covers the entry, if one does.
     """
 
     number: int
@@ -109,6 +127,7 @@ class ReceiptCheck:
     signed: bool
     final: Head | None
     published: tuple[str, ...]
+    rooted: bool = False
 
     @property
     def holds(self) -> bool:
@@ -118,7 +137,8 @@ class ReceiptCheck:
     def __str__(self) -> str:
         if self.problems:
             return "\n".join(f"receipt: {problem}" for problem in self.problems)
-        who = "signed by the trusted key" if self.signed else "not authenticated: no trusted key was given"
+        by = "a key that the trusted root certified for that" if self.rooted else "the trusted key"
+        who = f"signed by {by}" if self.signed else "not authenticated: no trusted key was given"
         lines = [
             f"receipt: entry {self.number} of ledger {self.head.ledger}, as of its head of entry {self.head.number} "
             f"({self.head.at}), which is {who}",
@@ -134,22 +154,56 @@ class ReceiptCheck:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trusted:
+    """Whose signature a reader believes: one key's, those of the keys that a root certified, or nobody's."""
+
+    key: str | None = None
+    ring: KeyRing | None = None
+
+    def refuses(self, head: SignedHead) -> str | None:
+        """By whom a head should be signed and is not; None where it is, or nobody is trusted."""
+        if self.ring is not None:
+            return None if self.ring.signed(head) else "a key that the trusted root had certified for that"
+        return None if self.key is None or head.holds(self.key) else "the trusted key of the ledger"
+
+
+def _trusted(receipt: Receipt, key: str | None, root: str | None) -> tuple[_Trusted, list[str]]:
+    if root is None:
+        return _Trusted(key=key), []
+    try:
+        ring = receipt.ring
+    except SfumatoError as wrong:
+        return _Trusted(), [f"{wrong} Get a new one: sfumato receipt CERTIFICATE"]
+    if root not in ring.roots:
+        return _Trusted(), ["the root that is trusted is not a root of the ledger of the receipt"]
+    return _Trusted(ring=ring), []
+
+
 def check_receipt(
-    certificate: str, receipt: Receipt, *, key: str | None = None, heads: Sequence[SignedHead] = ()
+    certificate: str,
+    receipt: Receipt,
+    *,
+    key: str | None = None,
+    root: str | None = None,
+    heads: Sequence[SignedHead] = (),
 ) -> ReceiptCheck:
     """Whether a receipt shows that the certificate, by its text, is in a ledger; needs no ledger and no network.
 
-    ``key`` is the public key of the ledger that the reader trusts, ``heads`` are those that the reader got where they
-    were published. Guarantee: where it holds and is ``final``, every record that goes on from the published head stores
-    exactly this certificate in that entry. Assumes: SHA-256 has no collisions. The certificate itself is verified by
-    :func:`sfumato.reports.verify.verify`, and the key that signed it is another matter than the key of the ledger.
+    ``key`` is the public key of the ledger that the reader trusts, or ``root`` that of its root: then heads are
+    believed by the keys that the receipt shows to be certified where they stand. ``heads`` are those that the reader
+    got where they were published. Guarantee: where it holds and is ``final``, every record that goes on from the
+    published head stores exactly this certificate in that entry. Assumes: SHA-256 has no collisions. The certificate
+    itself is verified by :func:`sfumato.reports.verify.verify`, and the key that signed it is another matter than the
+    key of the ledger.
     """
     said = receipt.head.head
-    problems = [*_head_problems(receipt.head, said.ledger, key, "the head in the receipt")]
+    trusted, problems = _trusted(receipt, key, root)
+    problems += _head_problems(receipt.head, said.ledger, trusted, "the head in the receipt")
     problems += _inclusion_problems(certificate, receipt)
     published, final = [], None
     for head in heads:
-        wrong, words, covers = _compared(receipt, head, key)
+        wrong, words, covers = _compared(receipt, head, trusted)
         problems += wrong
         published += words
         final = head.head if covers and final is None else final
@@ -157,16 +211,17 @@ def check_receipt(
         number=receipt.number,
         head=said,
         problems=tuple(problems),
-        signed=key is not None and receipt.head.holds(key),
+        signed=trusted != _Trusted() and trusted.refuses(receipt.head) is None,
         final=None if problems else final,
         published=tuple(published),
+        rooted=root is not None,
     )
 
 
-def _head_problems(head: SignedHead, ledger: str, key: str | None, what: str) -> list[str]:
-    problems = []
-    if key is not None and not head.holds(key):
-        problems.append(f"{what} is not signed by the trusted key of the ledger")
+def _head_problems(head: SignedHead, ledger: str, trusted: _Trusted, what: str) -> list[str]:
+    problems, missing = [], trusted.refuses(head)
+    if missing is not None:
+        problems.append(f"{what} is not signed by {missing}")
     if head.head.ledger != ledger:
         problems.append(f"{what} is of ledger {head.head.ledger}, and the receipt of ledger {ledger}")
     if len(head.head.tree) != HASH:
@@ -196,11 +251,11 @@ def _inclusion_problems(certificate: str, receipt: Receipt) -> list[str]:
     ]
 
 
-def _compared(receipt: Receipt, published: SignedHead, key: str | None) -> tuple[list[str], list[str], bool]:
+def _compared(receipt: Receipt, published: SignedHead, trusted: _Trusted) -> tuple[list[str], list[str], bool]:
     """What is wrong with a published head, what it shows, and whether it covers the entry of the receipt."""
     ours, theirs = receipt.head.head, published.head
     name = f"the published head of entry {theirs.number}"
-    problems = _head_problems(published, ours.ledger, key, name)
+    problems = _head_problems(published, ours.ledger, trusted, name)
     if problems:
         return problems, [], False
     if theirs.number == ours.number:
@@ -269,10 +324,12 @@ def issued(
     *,
     holds: Callable[[SignedHead], bool],
     heads: Sequence[SignedHead] = (),
+    rooted: bool = False,
 ) -> Receipt:
     """The receipt of an answer, by the number of its entry, as of the signed head of a transaction that is proven.
 
-    ``heads`` are published ones that it shall lead to; ``holds`` says which of them the ledger signed. What the
+    ``heads`` are published ones that it shall lead to; ``holds`` says which of them the ledger signed; of a ledger
+    that is ``rooted`` it shows the documents of the root. What the
     database says of the tree is not believed: the proof is held to the signed root before it is handed out. Takes
     O(log n); where the stored subtrees do not lead to the root, they are worked out again from all digests, and where
     those do not either, it is refused.
@@ -288,7 +345,7 @@ def issued(
         )
     for published in heads:
         name = f"the head of entry {published.head.number}"
-        problems = _head_problems(published, head.head.ledger, None, name)
+        problems = _head_problems(published, head.head.ledger, _Trusted(), name)
         if not holds(published):
             problems.append(f"{name} is not signed by a key of this ledger")
         if problems or published.head.number > head.head.number:
@@ -296,8 +353,9 @@ def issued(
             raise Refused(f"{reason}. No receipt was made.")
     said = parse(row.body)
     rest = {name: value for name, value in said.items() if name != "certificate"} if isinstance(said, dict) else {}
+    keys = list(_key_rows(transaction, head.head.number)) if rooted else []
     for nodes in (lambda: stored_nodes(transaction), lambda: _worked_out(transaction, head.head.number)):
-        made = _made(row, canonical(rest), head, heads, nodes)
+        made = _made(row, canonical(rest), head, heads, keys, nodes)
         if made is not None and not _wrong(made, entry.certificate, heads):
             return made
     raise LedgerError(
@@ -307,8 +365,19 @@ def issued(
     )
 
 
+def _key_rows(transaction: Transaction, most: int) -> Iterator[Row]:
+    """The rows by which a root says whose key does what; that none is left out follows from the numbers in them."""
+    kinds = {LedgerOpened.KIND, *(cls.KIND for cls in KEYS)}
+    return (row for row in transaction.rows_of(sorted(kinds)) if row.number <= most)
+
+
 def _made(
-    row: Row, said: str, head: SignedHead, heads: Sequence[SignedHead], nodes: Callable[[], Node]
+    row: Row,
+    said: str,
+    head: SignedHead,
+    heads: Sequence[SignedHead],
+    keys: Sequence[Row],
+    nodes: Callable[[], Node],
 ) -> Receipt | None:
     """A receipt from some nodes; None where there are none to make it from."""
     size = head.head.number
@@ -316,10 +385,22 @@ def _made(
         node = nodes()
         links = [Link(head=each, path=_hex(consistency_path(each.head.number, size, node))) for each in heads]
         path = _hex(inclusion_path(row.number - 1, size, node))
+        steps = [
+            KeyStep(number=each.number, previous=each.previous, nonce=each.nonce, body=each.body, path=way)
+            for each in keys
+            for way in (_hex(inclusion_path(each.number - 1, size, node)),)
+        ]
     except LedgerError:
         return None
     return Receipt(
-        number=row.number, previous=row.previous, nonce=row.nonce, said=said, path=path, head=head, links=tuple(links)
+        number=row.number,
+        previous=row.previous,
+        nonce=row.nonce,
+        said=said,
+        path=path,
+        head=head,
+        links=tuple(links),
+        keys=tuple(steps),
     )
 
 
@@ -327,7 +408,11 @@ def _wrong(receipt: Receipt, certificate: str, heads: Sequence[SignedHead]) -> b
     head = receipt.head.head
     path = [bytes.fromhex(each) for each in receipt.path]
     held = inclusion_holds(receipt.leaf(certificate), receipt.number - 1, head.number, path, bytes.fromhex(head.tree))
-    return not held or any(_compared(receipt, each, None)[0] for each in heads)
+    try:
+        shown = not receipt.keys or receipt.ring.signed(receipt.head)
+    except SfumatoError:
+        shown = False
+    return not held or not shown or any(_compared(receipt, each, _Trusted())[0] for each in heads)
 
 
 def stored_nodes(transaction: Transaction) -> Node:

@@ -373,6 +373,11 @@ class Transaction:
         """The rows of a kind whose text holds a word of letters and digits, as the database says: to be looked at."""
         return map(row_of, self._all(RECORD, "WHERE kind = ? AND body LIKE ? ORDER BY number", (kind, f"%{word}%")))
 
+    def rows_of(self, kinds: Sequence[str]) -> Iterator[Row]:
+        """The rows that are filed as some kinds, in order, as the database says: to be looked at."""
+        some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) ORDER BY number"
+        return map(row_of, self._all(RECORD, some, tuple(kinds)))
+
     def entry_at(self, number: int, digest: str) -> Entry:
         """An entry by its number and the digest that the state states for it: what is not that entry is refused."""
         row = self.row(number)
@@ -503,10 +508,8 @@ class Transaction:
         """The key ring as the rows of the database have it: each document is signed by a root, none need be there."""
         claimed = self.end().decisions
         if self._ring is None or self._ring[0] != claimed:
-            kinds = [cls.KIND for cls in ROOT_SIGNED]
-            some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) ORDER BY number"
             ring = opening
-            for row in [row_of(found) for found in self._all(RECORD, some, tuple(kinds))]:
+            for row in self.rows_of([cls.KIND for cls in ROOT_SIGNED]):
                 entry = row.entry
                 with _named(row):
                     ring = ring.after(row.number, entry) if isinstance(entry, ROOT_SIGNED) else ring
@@ -519,9 +522,7 @@ class Transaction:
         Rows are found by what they are filed as: a quick look for whoever opens a ledger, and not the replay of
         verification, which reads every one.
         """
-        kinds = [cls.KIND for cls in ADMINISTRATIVE]
-        some = f"WHERE kind IN ({', '.join(['?'] * len(kinds))}) ORDER BY number"
-        found = [row_of(row) for row in self._all(RECORD, some, tuple(kinds))]
+        found = self.rows_of([cls.KIND for cls in ADMINISTRATIVE])
         return next((row.number for row in found if needs_administrator(row.entry)), None)
 
     def _one(self, table: sa.Table, **keys: object) -> TableRow:

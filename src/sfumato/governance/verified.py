@@ -27,8 +27,14 @@ class Verified:
         """
         with self.record.reading() as transaction:
             number = which if isinstance(which, int) else place_of_certificate(transaction, which.text)
-            head = self.record.head(transaction)
-            return issued(transaction, number, head, holds=lambda one: self.record.holds(one, transaction), heads=heads)
+            return issued(
+                transaction,
+                number,
+                self.record.head(transaction),
+                holds=lambda one: self.record.holds(one, transaction),
+                heads=heads,
+                rooted=self.record.opening is not None,
+            )
 
     def verify(
         self,

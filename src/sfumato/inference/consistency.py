@@ -53,7 +53,7 @@ class Adjusted(Derived):
         """What the numbers are called."""
         return self.raw.measure
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """The interval of the raw figure, cut to what is possible and widened to the adjusted number."""
 
         def possible(value: int | Fraction) -> int | Fraction:
@@ -61,7 +61,7 @@ class Adjusted(Derived):
                 value = max(value, self.least)
             return value if self.most is None else min(value, self.most)
 
-        ends = zip(self.adjusted, self.raw.interval(confidence, joint=joint), strict=True)
+        ends = zip(self.adjusted, self.raw.interval(confidence, joint=joint, of="data"), strict=True)
         return [(min(possible(low), value), max(possible(high), value)) for value, (low, high) in ends]
 
 

@@ -18,9 +18,12 @@ from sfumato.core.spreadsheet import write_csv
 from sfumato.core.suggestion import did_you_mean
 from sfumato.errors import InvalidInput
 from sfumato.inference.linear_combination import LinearCombination
+from sfumato.inference.population import level_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from sfumato.inference.population import Population
 
 __all__ = ["Derived", "Label", "joined", "level_of"]
 
@@ -64,8 +67,44 @@ class Derived:
             raise InvalidInput("a figure of constants alone has nothing to explain.")
         return presenter_of(self.sources[0]).explain_figure(self, language, audience)
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
-        """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
+    def interval(
+        self, confidence: Exact = Fraction(19, 20), *, joint: bool = False, of: str | None = None
+    ) -> list[tuple[Value, Value]]:
+        """Low and high for each number; with ``joint`` all of them hold at once with this confidence.
+
+        ``of="population"``: for the value of the population that the people in the data are a sample of; sampling and
+        privacy noise together. ``of="data"``: for the figure of these very data; the noise alone. Without ``of``, the
+        population's where the numbers estimate one, as means and shares do, else that of the data (counts and sums).
+        """
+        if of not in (None, "population", "data"):
+            raise InvalidInput(f"of={of!r} is neither 'population' nor 'data'; nothing was computed.")
+        sampled = None if of == "data" else self._population()
+        if sampled is not None:
+            return list(sampled.ends(level_for(confidence, len(self.values), joint=joint)))
+        if of == "population":
+            raise InvalidInput(
+                f"{self.measure!r} is a figure of these data and estimates nothing of a population; nothing was "
+                "computed. Ask for of='data', or for a mean, a proportion, a ratio or a quantile of the table."
+            )
+        return self._data_interval(confidence, joint=joint)
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether the numbers estimate values of a population, so that sampling is part of their interval."""
+        return False
+
+    @property
+    def quality(self) -> str | None:
+        """The key of the message that says how far the population's interval can be relied on; None without one."""
+        sampled = self._population()
+        return None if sampled is None else sampled.quality
+
+    def _population(self) -> "Population | None":
+        """What the intervals of a population are worked out from; None where there is none."""
+        return None
+
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
+        """The interval for the figure of these data, which covers the noise alone."""
         raise NotImplementedError
 
     def _picked(self, labels: Mapping[str, Label]) -> tuple[list[int], dict[str, tuple[Label, ...]]]:
@@ -95,11 +134,14 @@ class Derived:
         """Labels, numbers and intervals as an Arrow table, with what a limit leaves of each person if one can cut."""
         import pyarrow as pa
 
-        lows, highs = zip(*self.interval(confidence), strict=True)
+        lows, highs = zip(*self.interval(confidence, of="data"), strict=True)
         columns: dict[str, Sequence[Value]] = {**self.labels}
         whole = all(isinstance(value, int) for value in (*self.values, *lows, *highs))
-        names = (self.measure, *interval_names(self.measure))
-        for name, column in zip(names, (self.values, lows, highs), strict=True):
+        names, found = [self.measure], [self.values]
+        if self.estimates_population:
+            names += interval_names(self.measure, of="population")
+            found += zip(*self.interval(confidence, of="population"), strict=True)
+        for name, column in zip((*names, *interval_names(self.measure)), (*found, lows, highs), strict=True):
             columns[name] = column if whole else [float(value) for value in column]
         columns |= limit_column(self.limit_words(), columns, len(lows))
         return pa.table({name: list(column) for name, column in columns.items()})

@@ -12,8 +12,10 @@ from sfumato.errors import InvalidInput
 from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.derived import Derived, Label, joined, level_of
 from sfumato.inference.linear_combination import LinearCombination, Noise
+from sfumato.inference.population import picked_from
 
 if TYPE_CHECKING:
+    from sfumato.inference.population import Population
     from sfumato.inference.ratio import Ratio
 
 __all__ = ["Derived", "Figure", "figure", "same_shape"]
@@ -37,6 +39,8 @@ class Figure(Derived):
     sources: tuple[Release, ...]
     whole: bool = False
     """Whether the numbers are counts that were drawn finer than that: shown whole, with intervals rounded outward."""
+    sampled: "Callable[[], Population] | None" = None
+    """What the intervals of a population are worked out from, as for a mean over a public number of people."""
 
     @property
     def values(self) -> tuple[int | Fraction, ...]:
@@ -50,7 +54,7 @@ class Figure(Derived):
             return "the noise distribution itself"
         return "convolution of the noise distributions, rounded outward"
 
-    def interval(
+    def _data_interval(
         self, confidence: Exact = Fraction(19, 20), *, joint: bool = False
     ) -> list[tuple[int | Fraction, int | Fraction]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
@@ -63,17 +67,30 @@ class Figure(Derived):
             return [(floor(low), ceil(high)) for low, high in ends]
         return [(_plain(low), _plain(high)) for low, high in ends]
 
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is a mean of a table, whose people are taken for a sample; what is computed of it is not."""
+        return self.sampled is not None
+
+    def _population(self) -> "Population | None":
+        return None if self.sampled is None else self.sampled()
+
     def total(self) -> "Figure":
         """The sum of all its numbers."""
         form = self.forms[0]
         for other in self.forms[1:]:
             form = form.plus(other, Fraction(1))
-        return replace(self, forms=(form,), labels={})
+        return replace(self, forms=(form,), labels={}, sampled=None)
 
     def at(self, **labels: Label) -> "Figure":
         """The numbers whose labels are the given ones."""
         kept, left = self._picked(labels)
-        return replace(self, forms=tuple(self.forms[place] for place in kept), labels=left)
+        return replace(
+            self,
+            forms=tuple(self.forms[place] for place in kept),
+            labels=left,
+            sampled=picked_from(self.sampled, kept),
+        )
 
     def __neg__(self) -> "Figure":
         return self._mapped(lambda form: form.scaled(Fraction(-1)))
@@ -111,7 +128,7 @@ class Figure(Derived):
         return self * (1 / divisor)
 
     def _mapped(self, change: Callable[[LinearCombination], LinearCombination]) -> "Figure":
-        return replace(self, forms=tuple(change(form) for form in self.forms), whole=False)
+        return replace(self, forms=tuple(change(form) for form in self.forms), whole=False, sampled=None)
 
     def _with(self, other: Operand, times: Fraction) -> "Figure":
         if not isinstance(other, Figure | Release):
@@ -181,7 +198,7 @@ def _added(one: Figure, times: Fraction) -> bool:
 
 
 def _repeated(one: Figure, like: Figure) -> Figure:
-    return replace(one, forms=one.forms * len(like.forms), labels=like.labels)
+    return replace(one, forms=one.forms * len(like.forms), labels=like.labels, sampled=None)
 
 
 def _plain(value: Fraction) -> int | Fraction:

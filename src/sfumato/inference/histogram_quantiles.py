@@ -20,9 +20,11 @@ from sfumato.inference.derived import Derived, Label, level_of
 from sfumato.inference.figure import Figure, figure
 from sfumato.inference.inversion import Spread
 from sfumato.inference.linear_combination import LinearCombination, Noise
+from sfumato.inference.population import Design, design_of, nearly_normal
 
 if TYPE_CHECKING:
     from sfumato.core.query import Law
+    from sfumato.inference.population import Population
 
     Shape = frozenset[tuple[tuple[Fraction, Law], int]]
 
@@ -57,6 +59,8 @@ class HistogramQuantile(Derived):
     sources: tuple[Release, ...]
     ends: tuple[tuple[int | Fraction, int | Fraction], ...] = ()
     """The least and the greatest value in each bin; empty where each holds one number."""
+    design: Design | None = None
+    """How rows were sampled, where the quantile estimates that of a population."""
 
     @property
     def values(self) -> tuple[int | Fraction, ...]:
@@ -68,15 +72,47 @@ class HistogramQuantile(Derived):
         """How the interval was found."""
         return "every value that the noise of the histogram leaves possible"
 
-    def interval(
+    def _data_interval(
         self, confidence: Exact = Fraction(19, 20), *, joint: bool = False
     ) -> list[tuple[int | Fraction, int | Fraction]]:
         """Low and high of each quantile; with ``joint`` those of all groups hold at once with this confidence."""
         groups = [_Ranks(cells, self.level) for cells in self.counts]
         sure = level_of(confidence, [ranks.form(0) for ranks in groups] if joint else [])
-        ends = self.ends or tuple(zip(self.numbers, self.numbers, strict=True))
+        ends = self._values
         places = [ranks.possible(sure) for ranks in groups]
         return [(ends[low][0], ends[high][1]) for low, high in places]
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is of a table, whose people are taken for a sample."""
+        return self.design is not None
+
+    def _population(self) -> "Population | None":
+        """Ranks with the noise of one bin: the largest, where bins have different ones."""
+        import numpy as np
+
+        from sfumato.inference.population_quantiles import PopulationRanks
+
+        if self.design is None:
+            return None
+        first = next((noise for cells in self.counts for cell in cells for noise in cell.noises), None)
+        if first is None:
+            return None
+        variances = [
+            sum(float(c) ** 2 for c in cell.noises.values()) * float(first.law.variance) for cell in self.counts[0]
+        ]
+        return PopulationRanks(
+            counts=np.array([[float(cell.value) for cell in cells] for cells in self.counts]),
+            noise=math.sqrt(max(variances)),
+            gaussian=nearly_normal(first.law),
+            level=float(self.level),
+            values=self._values,
+            design=self.design,
+        )
+
+    @property
+    def _values(self) -> tuple[tuple[int | Fraction, int | Fraction], ...]:
+        return self.ends or tuple(zip(self.numbers, self.numbers, strict=True))
 
 
 class _Ranks:
@@ -221,4 +257,15 @@ def quantile(given: Release | Figure, level: Exact, *, value: str | None = None)
         labels={label: tuple(key[place] for key in groups) for place, label in enumerate(others)},
         measure="median" if share == Fraction(1, 2) else f"quantile_{float(share):g}".replace(".", "_"),
         sources=counts.sources,
+        design=_design(counts),
     )
+
+
+def _design(counts: Figure) -> Design | None:
+    """How rows of one release were sampled, of which a unit may have some at each number; else None."""
+    noises = [noise for form in counts.forms for noise in form.noises]
+    plain = all(list(form.noises.values()) == [1] for form in counts.forms) and len(set(noises)) == len(noises)
+    if len(counts.sources) != 1 or not plain:
+        return None
+    said = counts.sources[0].statement
+    return design_of(said.unit, said.limit, across=True)

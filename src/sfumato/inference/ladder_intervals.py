@@ -41,7 +41,7 @@ class LadderCount(Derived):
         """How the interval was found."""
         return "a private bound of the error" if self.ladder.guide else "a bound of the error for every graph"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[int, int]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[int, int]]:
         """Low and high; a count is never below 0."""
         margin = self.ladder.margin(self.drawn, level_of(confidence))
         return [(max(0, self.drawn[0] - margin), max(0, self.drawn[0] + margin))]
@@ -73,7 +73,7 @@ class LadderRatio(Derived):
         """How the interval was found."""
         return "the intervals of both counts, each with half of the doubt"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high; from 0 to 1 where the noise leaves open whether there is anything to divide by."""
         each = (1 + level_of(confidence)) / 2
         ((low, high),), ((least, most),) = self.over.interval(each), self.under.interval(each)

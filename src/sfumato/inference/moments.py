@@ -6,16 +6,21 @@ mean and the true one can change is bounded and added. Proof: docs/proofs/moment
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Self
 
 from sfumato.core.exact import Exact, probability
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label
 from sfumato.inference.linear_combination import LinearCombination, Noise
+from sfumato.inference.population import picked_from
 from sfumato.inference.ratio import ratio_ends
+
+if TYPE_CHECKING:
+    from sfumato.inference.population import Population
 
 __all__ = ["Correlation", "Covariance", "Moments", "Variance"]
 
@@ -83,6 +88,8 @@ class Covariance(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    sampled: "Callable[[], Population] | None" = None
+    """What the intervals of a population are worked out from, where the figure estimates one."""
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -94,7 +101,7 @@ class Covariance(Derived):
         """How the interval was found."""
         return "every value that the noise distributions leave possible (inversion), rounded outward"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         doubt = _doubt(confidence, len(self.moments) if joint else 1)
         found = []
@@ -102,6 +109,20 @@ class Covariance(Derived):
             low, high = each.ends(doubt)
             found.append((_held(float(self.scale) * low, self.within), _held(float(self.scale) * high, self.within)))
         return found
+
+    def at(self, **labels: Label) -> Self:
+        """The numbers whose labels are the given ones."""
+        kept, left = self._picked(labels)
+        sampled = picked_from(self.sampled, kept)
+        return replace(self, moments=tuple(self.moments[place] for place in kept), labels=left, sampled=sampled)
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is of a table, whose people are taken for a sample."""
+        return self.sampled is not None
+
+    def _population(self) -> "Population | None":
+        return None if self.sampled is None else self.sampled()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,9 +137,9 @@ class Variance(Covariance):
         found = super(Variance, self).values
         return tuple(math.sqrt(value) for value in found) if self.root else found
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
-        found = Covariance.interval(self, confidence, joint=joint)
+        found = Covariance._data_interval(self, confidence, joint=joint)
         return [(math.sqrt(low), math.sqrt(high)) for low, high in found] if self.root else found
 
 
@@ -136,6 +157,7 @@ class Correlation(Derived):
     labels: Mapping[str, tuple[Label, ...]]
     measure: str
     sources: tuple[Release, ...]
+    sampled: "Callable[[], Population] | None" = None
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -151,13 +173,30 @@ class Correlation(Derived):
         """How the interval was found."""
         return "every value that the noise distributions leave possible (inversion), rounded outward"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         doubt = _doubt(confidence, len(self.together) if joint else 1) / 3
         return [
             _quotient(both.ends(doubt), _root(one.ends(doubt), two.ends(doubt)))
             for both, one, two in zip(self.together, self.first, self.second, strict=True)
         ]
+
+    def at(self, **labels: Label) -> "Correlation":
+        """The numbers whose labels are the given ones."""
+        kept, left = self._picked(labels)
+        together, first, second = (
+            tuple(each[place] for place in kept) for each in (self.together, self.first, self.second)
+        )
+        sampled = picked_from(self.sampled, kept)
+        return replace(self, together=together, first=first, second=second, labels=left, sampled=sampled)
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is of a table, whose people are taken for a sample."""
+        return self.sampled is not None
+
+    def _population(self) -> "Population | None":
+        return None if self.sampled is None else self.sampled()
 
 
 def _half_width(side: LinearCombination, number: LinearCombination, doubt: Fraction) -> float:

@@ -1,9 +1,10 @@
 """Ratios of figures: shares and rates, with the set of true ratios that the noise leaves possible."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact
 from sfumato.core.release import Release
@@ -11,6 +12,10 @@ from sfumato.inference.continuous_bound import combined, continuous_bound, width
 from sfumato.inference.derived import Derived, Label, level_of
 from sfumato.inference.linear_combination import LinearCombination
 from sfumato.inference.many_ratios import many_ends
+from sfumato.inference.population import picked_from
+
+if TYPE_CHECKING:
+    from sfumato.inference.population import Population
 
 __all__ = ["Ratio", "ratio_ends"]
 
@@ -36,6 +41,10 @@ class Ratio(Derived):
     sources: tuple[Release, ...]
     within: tuple[float, float] = (-math.inf, math.inf)
     """What the true ratio is known to lie between; an interval is cut there."""
+    rounding: float = 0.0
+    """How far rounding of single values can have moved the ratio; intervals are wider by that."""
+    sampled: "Callable[[], Population] | None" = None
+    """What the intervals of a population are worked out from, where the ratio estimates one."""
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -50,7 +59,7 @@ class Ratio(Derived):
         """How the interval was found."""
         return "every ratio that the noise distributions leave possible (inversion), rounded outward"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each ratio; with ``joint`` all of them hold at once with this confidence."""
         pairs = list(zip(self.over, self.under, strict=True))
         held = [
@@ -59,7 +68,15 @@ class Ratio(Derived):
         ]
         level = level_of(confidence, held)
         ends = many_ends(pairs, level, by_itself=lambda pair: ratio_ends(*pair, level), halvings=STEPS)
-        return [(self._held(low), self._held(high)) for low, high in ends]
+        return [(self._held(low - self.rounding), self._held(high + self.rounding)) for low, high in ends]
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is a mean, a share or a ratio of a table, whose people are taken for a sample."""
+        return self.sampled is not None
+
+    def _population(self) -> "Population | None":
+        return None if self.sampled is None else self.sampled()
 
     def at(self, **labels: Label) -> "Ratio":
         """The ratios whose labels are the given ones."""
@@ -71,6 +88,8 @@ class Ratio(Derived):
             measure=self.measure,
             sources=self.sources,
             within=self.within,
+            rounding=self.rounding,
+            sampled=picked_from(self.sampled, kept),
         )
 
     def _held(self, value: float) -> float:

@@ -39,7 +39,7 @@ class SelectedValues(Derived):
         """How the values were chosen."""
         return "a choice by score"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """There is none."""
         if self.rank_margin is None:
             raise Unsupported(

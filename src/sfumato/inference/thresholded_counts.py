@@ -55,7 +55,7 @@ class ThresholdedCounts(Derived):
         """How the interval was found."""
         return "the noise distribution, given that the threshold was reached"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[int, int]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[int, int]]:
         """Low and high for each count; with ``joint`` all of them hold at once with this confidence."""
         doubt = (1 - level_of(confidence)) / (max(1, len(self.counts)) if joint else 1)
         margin = ceil(self.scale * enclosures.log(2 / doubt).high)

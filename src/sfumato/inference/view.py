@@ -5,10 +5,11 @@ interval misses. Which rule mends it is decided by what was asked, before anythi
 docs/proofs/selection.md
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sfumato.core.columns import ResultColumn, Value
 from sfumato.core.exact import Exact
@@ -34,6 +35,9 @@ from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination
 from sfumato.inference.truncated import ShownRange, truncated_ends
 from sfumato.laws.margins import level_of
+
+if TYPE_CHECKING:
+    from sfumato.inference.population import Population
 
 __all__ = ["Order", "ShownColumn", "TableView"]
 
@@ -208,10 +212,18 @@ class Applied:
         parts = atoms(term, self.all)
         level = view.level(confidence, shown=len(self.places), rows=self.rows, joint=joint)
         each = 1 - (1 - level) / max(1, len(parts))
-        known = {atom: figure.interval(each) for atom, figure in parts.items()}
+        known = {atom: figure.interval(each, of="data") for atom, figure in parts.items()}
         ends = ends_of(term, known, self.known, self.rows)
         open_ends = (-float("inf"), float("inf"))
         return [ends[place] or open_ends for place in self.places]
+
+    def population(self, term: AnswerTerm) -> "Callable[[], Population] | None":
+        """What estimates the population in all rows, of a term that is a column, rounded or not; None for others."""
+        bare = _bare(term)
+        column = self.all[bare.name] if isinstance(bare, OfColumn) else None
+        if not isinstance(column, Derived) or not column.estimates_population:
+            return None
+        return lambda: _RoundedOut(inner=column, term=term, applied=self)
 
     def _truncated(
         self, term: AnswerTerm, name: str, kept: ShownRange, confidence: Fraction
@@ -224,6 +236,29 @@ class Applied:
         inner = [found.get(place) for place in range(self.rows)]
         ends = ends_of(term, {OfColumn(name): inner}, self.known, self.rows)
         return [ends[place] or (-float("inf"), float("inf")) for place in self.places]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RoundedOut:
+    """The intervals of a population in the rows that are shown, rounded outward as the column is."""
+
+    inner: Derived
+    term: AnswerTerm
+    applied: Applied
+
+    @property
+    def quality(self) -> str:
+        return self.inner.quality or ""
+
+    def at(self, places: Sequence[int]) -> "_RoundedOut":
+        raise InvalidInput("rows of a view are picked by its query; nothing was computed.")
+
+    def ends(self, level: float) -> list[tuple[Value, Value]]:
+        applied = self.applied
+        each = applied.view.level(Fraction(level), shown=len(applied.places), rows=applied.rows, joint=False)
+        known = {_bare(self.term): self.inner.interval(each, of="population")}
+        ends = ends_of(self.term, known, applied.known, applied.rows)
+        return [ends[place] or (-float("inf"), float("inf")) for place in applied.places]
 
 
 def _bare(term: AnswerTerm) -> AnswerTerm:
@@ -299,8 +334,17 @@ class ShownColumn(Derived):
         """How the interval was found."""
         return "the noise distributions, and an allowance for the choice of rows"
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[Value, Value]]:
         """Low and high for each number; with ``joint`` all of them hold at once with this confidence."""
         if not self.measured:
             raise InvalidInput(f"{self.measure!r} was chosen and not measured: it has no interval.")
         return self.applied.intervals(self.term, level_of(confidence), joint=joint)
+
+    @property
+    def estimates_population(self) -> bool:
+        """Whether it is a column that does, rounded or not; what is computed from columns is about these data."""
+        return self.applied.population(self.term) is not None
+
+    def _population(self) -> "Population | None":
+        found = self.applied.population(self.term)
+        return None if found is None else found()

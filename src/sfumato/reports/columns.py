@@ -44,6 +44,9 @@ Number = int | float | Fraction
 class AnswerColumn:
     """One column: its numbers, and their intervals where these can be worked out here.
 
+    ``ends`` are the intervals that readers are shown: those for the population where the column estimates one
+    (``quality`` then says how far they can be relied on), else those for these data. ``data_ends`` are the latter where
+    they differ.
     ``measured`` is None where the numbers are those that were drawn, as for a count. ``ends`` is None where NumPy,
     which most intervals need, is not installed, and where values were chosen and not measured.
     """
@@ -53,6 +56,13 @@ class AnswerColumn:
     figure: "Derived | None"
     values: tuple[Number, ...]
     ends: tuple[tuple[Number, Number], ...] | None
+    data_ends: tuple[tuple[Number, Number], ...] | None = None
+    quality: str | None = None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its intervals are for a population: sampling and noise together."""
+        return self.quality is not None
 
     @property
     def chosen(self) -> bool:
@@ -90,9 +100,17 @@ class AnswerColumn:
     @cached_property
     def halves(self) -> tuple[Fraction | None, ...]:
         """How far the interval of each number reaches, to its farther side; None where anything is possible."""
+        return self._reaches(self.ends)
+
+    @cached_property
+    def margins(self) -> tuple[Fraction | None, ...]:
+        """The same for the intervals of these data: what the noise alone does."""
+        return self._reaches(self.ends if self.data_ends is None else self.data_ends)
+
+    def _reaches(self, ends: tuple[tuple[Number, Number], ...] | None) -> tuple[Fraction | None, ...]:
         least, most = _possible(self.measured)
         found: list[Fraction | None] = []
-        for value, (low, high) in zip(self.values, self.ends or (), strict=self.ends is not None):
+        for value, (low, high) in zip(self.values, ends or (), strict=ends is not None):
             known = isfinite(value) and isfinite(low) and isfinite(high) and not (low <= least and high >= most)
             found.append(Fraction(max(high - value, value - low)) if known else None)
         return tuple(found)
@@ -100,22 +118,22 @@ class AnswerColumn:
     @cached_property
     def told(self) -> list[Fraction]:
         """The margins of the numbers that have one."""
-        return [half for half in self.halves if half is not None]
+        return [half for half in self.margins if half is not None]
 
     @property
     def open(self) -> int:
         """For how many numbers the noise leaves every possible value open."""
-        return len(self.halves) - len(self.told)
+        return len(self.margins) - len(self.told)
 
     @property
     def shared(self) -> Fraction | None:
         """The one margin of all numbers, where they have one; one number has its own."""
         from sfumato.inference.figure import Figure
 
-        if self.open or not self.halves:
+        if self.open or not self.margins:
             return None
-        same = len(self.halves) == 1 or self.figure is None or isinstance(self.figure, Figure)
-        return self.halves[0] if same and len(set(self.halves)) == 1 else None
+        same = len(self.margins) == 1 or self.figure is None or isinstance(self.figure, Figure)
+        return self.margins[0] if same and len(set(self.margins)) == 1 else None
 
     def text(self, place: int) -> str:
         """One number, rounded to the nearest digit that its margin makes worth reading; a name as it is."""
@@ -151,16 +169,21 @@ def columns_of(release: Release) -> tuple[AnswerColumn, ...]:
         ends = tuple(release.interval(CONFIDENCE))
         return (AnswerColumn(name=release.measure, measured=None, figure=None, values=release.values, ends=ends),)
     known = described(release.statement).measured
-    return tuple(
-        AnswerColumn(
+    found = []
+    for name, figure in cast("dict[str, Derived]", release.columns).items():
+        data = _ends(figure, of="data")
+        sampled = _ends(figure, of="population") if data is not None and figure.estimates_population else None
+        column = AnswerColumn(
             name=name,
             measured=known.get(getattr(figure, "origin", name) or ""),
             figure=figure,
             values=tuple(figure.values),
-            ends=_ends(figure),
+            ends=sampled or data,
+            data_ends=data,
+            quality=figure.quality if sampled else None,
         )
-        for name, figure in cast("dict[str, Derived]", release.columns).items()
-    )
+        found.append(column)
+    return tuple(found)
 
 
 def shared_margins(release: Release) -> tuple[Fraction, Fraction] | None:
@@ -175,7 +198,7 @@ def shared_margins(release: Release) -> tuple[Fraction, Fraction] | None:
         return None
     if first.figure is None or len(first.values) == 1:
         return each, each
-    (_, high), value = first.figure.interval(CONFIDENCE, joint=True)[0], first.values[0]
+    (_, high), value = first.figure.interval(CONFIDENCE, joint=True, of="data")[0], first.values[0]
     return each, max(each, Fraction(high - value))
 
 
@@ -184,7 +207,7 @@ def widest_at_once(release: Release) -> Fraction | None:
     first = columns_of(release)[0]
     if first.chosen or first.figure is None or not first.values:
         return None
-    ends = zip(first.values, first.figure.interval(CONFIDENCE, joint=True), strict=True)
+    ends = zip(first.values, first.figure.interval(CONFIDENCE, joint=True, of="data"), strict=True)
     return Fraction(max(max(high - value, value - low) for value, (low, high) in ends))
 
 
@@ -231,11 +254,11 @@ def magnitude(size: Fraction, digits: int = 3) -> str:
     return f"{int(whole):,}{point}{rest}" if whole.isdigit() and "e" not in rest else short
 
 
-def _ends(figure: "Derived") -> tuple[tuple[Number, Number], ...] | None:
+def _ends(figure: "Derived", *, of: str) -> tuple[tuple[Number, Number], ...] | None:
     if not figure.measured:
         return None
     try:
-        return tuple(figure.interval(CONFIDENCE))
+        return tuple(figure.interval(CONFIDENCE, of=of))
     except ImportError:  # an inversion needs NumPy, and words must come without it
         return None
 

@@ -9,7 +9,7 @@ from sfumato.errors import Unsupported
 from sfumato.reports.catalogue import message
 from sfumato.reports.view_notes import view_notes
 from sfumato.reports.words import Facts, Margins, write
-from sfumato.reports.words.facts import CONFIDENCE
+from sfumato.reports.words.facts import CONFIDENCE, Sampled
 
 if TYPE_CHECKING:
     from sfumato.inference.derived import Derived
@@ -30,7 +30,8 @@ def explain(release: Release, language: str, audience: str = "public") -> str:
 def explain_figure(figure: "Derived", language: str, audience: str = "public") -> str:
     """Explain what was computed from releases of one account; where numbers err differently, by the widest margin."""
     margins = Margins(each=_widest(figure, joint=False), joint=_widest(figure, joint=True))
-    facts = Facts.derived(figure.sources, numbers=len(figure.values), margins=margins)
+    sampled = (Sampled.of_figure(figure),) if figure.estimates_population else ()
+    facts = Facts.derived(figure.sources, numbers=len(figure.values), margins=margins, sampled=sampled)
     caveat = getattr(figure, "caveat", None)  # what the figure's own margin leaves open
     words = str(write(facts, language, audience))
     return words if caveat is None else f"{words}\n\n{message(language, caveat)}"
@@ -38,7 +39,7 @@ def explain_figure(figure: "Derived", language: str, audience: str = "public") -
 
 def _widest(figure: "Derived", *, joint: bool) -> Fraction:
     """The largest distance between a number and an end of its interval, to three digits and rounded up."""
-    ends = zip(figure.values, figure.interval(CONFIDENCE, joint=joint), strict=True)
+    ends = zip(figure.values, figure.interval(CONFIDENCE, joint=joint, of="data"), strict=True)
     widest = max(max(abs(high - value), abs(value - low)) for value, (low, high) in ends)
     if math.isinf(widest) or math.isnan(widest):
         raise Unsupported(

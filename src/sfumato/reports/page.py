@@ -214,7 +214,7 @@ def _part(shown: Publication | Draft, language: str) -> PagePart:
         heading=_heading(columns),
         picture=_picture(release, columns, language),
         table=sheet(release, language, most=MOST_ROWS) if columns else None,
-        covers=covers(release, language, measured=any(not column.chosen for column in columns)),
+        covers=covers(release, language, measured=any(not column.chosen for column in columns), columns=columns),
         meaning=tuple(words),
         drawings=tuple(drawing(release, kind, language) for kind in ("people", "noise")),
         readers=tuple(

@@ -76,20 +76,28 @@ def _table(release: Release, language: str) -> list[str]:
     total, shown = len(found[0].values), found[:MOST_COLUMNS]
     places = range(min(total, MOST_ROWS))
     columns: list[tuple[Sequence[str], bool]] = [  # the texts of each, and whether they stand on the right
-        ([name, *(str(values[place]) for place in places)], False)
-        for name, values in release.statement.query.labels().items()
+        ([name, *(str(values[place]) for place in places)], False) for name, values in release.labels.items()
     ]
     for column in shown:
         columns.append(([column.name, *(column.text(place) for place in places)], not column.named))
         if not column.chosen:
             ends = (_ends(column, place, language) for place in places)
-            columns.append(([message(language, "printed.interval"), *ends], True))
+            columns.append(([_heading(column, found, language), *ends], True))
     lines = _aligned(columns)
     if total > MOST_ROWS:
         lines.append(message(language, "printed.more", more=f"{total - MOST_ROWS:,}"))
     if len(found) > MOST_COLUMNS:
         lines.append(message(language, "printed.columns", names=", ".join(each.name for each in found[MOST_COLUMNS:])))
+    if any(column.sampled for column in shown):
+        lines.append(message(language, "population.printed"))
     return [*lines, *(span_line(Span.of(column), language) for column in shown if column.rank is not None)]
+
+
+def _heading(column: AnswerColumn, beside: Sequence[AnswerColumn], language: str) -> str:
+    """What an interval is for, where a column of the release estimates a population."""
+    if not any(each.sampled for each in beside):
+        return message(language, "printed.interval")
+    return message(language, "population.interval" if column.sampled else "population.interval_data")
 
 
 def _ends(column: AnswerColumn, place: int, language: str) -> str:

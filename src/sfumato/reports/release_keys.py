@@ -10,12 +10,14 @@ from sfumato.core.signature import read_public_key
 from sfumato.errors import NotDeclared, SfumatoError
 from sfumato.governance.entries import Committed
 from sfumato.governance.key_documents import KeyCertificate, Role, SignedByRoot
+from sfumato.governance.keyring import KeyRing
+from sfumato.governance.receipts import Receipt
 from sfumato.reports.verify import verify
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["RootedVerification", "verify_by_certificate", "verify_by_ledger"]
+__all__ = ["RootedVerification", "verify_by_certificate", "verify_by_ledger", "verify_by_receipt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +78,34 @@ def verify_by_ledger(document: dict[str, Json], *, ledger: "Ledger") -> RootedVe
     ring = ledger.keys()
     if ring is None:
         raise NotDeclared("this ledger has no root; nothing was verified. Verify with the key of its publisher: --key")
-    findings = list(verify(document).findings)
-    end, signer = ledger.head().head, _signer(document)
     place = _stored(document, ledger)
     if place is None:
-        findings.append(Finding(field="document", problem="is not stored in this ledger: its place is not known"))
-        return RootedVerification(findings=tuple(findings), said="")
-    number, at = place
+        unknown = Finding(field="document", problem="is not stored in this ledger: its place is not known")
+        return RootedVerification(findings=(*verify(document).findings, unknown), said="")
+    return _at_its_place(document, ring, *place, ledger.head().head.number)
+
+
+def verify_by_receipt(document: dict[str, Json], *, root: str | Path, receipt: Receipt) -> RootedVerification:
+    """The same from files alone: the receipt shows the entry that stores the certificate, and the keys of the root.
+
+    Guarantee: where :func:`~sfumato.governance.receipts.check_receipt` holds from the same root too, the root had
+    certified the key at that entry. Assumes: that the receipt leaves no later word of the root out, which a published
+    head from after it shows.
+    """
+    try:
+        ring, at = receipt.ring, receipt.at
+    except SfumatoError as wrong:
+        unshown = Finding(field="receipt", problem=f"{wrong} Get a new one: sfumato receipt CERTIFICATE")
+        return RootedVerification(findings=(*verify(document).findings, unshown), said="")
+    if read_public_key(root) not in ring.roots:
+        foreign = _finding("was certified by another root than the one that is trusted")
+        return RootedVerification(findings=(*verify(document).findings, foreign), said="")
+    return _at_its_place(document, ring, receipt.number, at, receipt.head.head.number)
+
+
+def _at_its_place(document: dict[str, Json], ring: KeyRing, number: int, at: str, end: int) -> RootedVerification:
+    """Whether the key of a certificate might sign it in the entry that stores it, and what became of the key since."""
+    findings, signer = list(verify(document).findings), _signer(document)
     holders = [one for one in ring.keys if (one.role, one.key) == (Role.RELEASE, signer) and one.valid(number, at)]
     if not holders:
         findings.append(_finding(f"might not sign certificates at entry {number}, which stores this"))
@@ -90,7 +113,7 @@ def verify_by_ledger(document: dict[str, Json], *, ledger: "Ledger") -> RootedVe
     ended = holders[-1].ended
     since = f"revoked later, by entry {ended}, " if ended is not None else "not revoked "
     words = f"signed by a key that the root certified for releases ({holders[-1].holder}), stored in entry {number}"
-    return RootedVerification(findings=tuple(findings), said=f"{words}; the key was {since}as of entry {end.number}")
+    return RootedVerification(findings=tuple(findings), said=f"{words}; the key was {since}as of entry {end}")
 
 
 def _stored(document: dict[str, Json], ledger: "Ledger") -> tuple[int, str] | None:

@@ -85,8 +85,12 @@ def _heads(release: Release, columns: Sequence[AnswerColumn], language: str) -> 
             name = column(each.name, language) if drawn else each.name
             heads.append(Cell(text=name, under=release.limit_words(language) if drawn else ""))
         else:
-            heads.append(Cell(text=each.name, under=render(each.measured.words, language)))
-    ends = [Cell(text=column(end, language)) for end in ("low", "high")]
+            words = [render(each.measured.words, language)]
+            if len(columns) > 1 and any(other.sampled for other in columns) and not each.chosen:
+                words.append(message(language, f"population.short{'' if each.sampled else '_data'}"))
+            heads.append(Cell(text=each.name, under=" · ".join(words)))
+    under = message(language, "population.short") if columns and columns[0].sampled else ""
+    ends = [Cell(text=column("low", language), under=under), Cell(text=column("high", language))]
     return (*heads, *ends) if len(columns) == 1 and not columns[0].chosen else tuple(heads)
 
 

@@ -29,6 +29,6 @@ def snippet(release: Release, language: str = "en") -> str:
     )
     table = sheet(release, language, most=MOST_ROWS) if columns_of(release) else None
     measured = any(not column.chosen for column in columns_of(release))
-    covered = "" if table is None else covers(release, language, measured=measured)
+    covered = "" if table is None else covers(release, language, measured=measured, columns=columns_of(release))
     notes = " ".join([line, *view_notes(release, language)])
     return render("snippet.html", table=table, line=notes, covers=covered)

@@ -320,6 +320,8 @@ def _account(said: Statement) -> Iterator[Finding]:
         yield Finding(field="statement.account.releases", problem="must count this release")
     if account.custody not in (None, OWNER_PROCESS):
         yield Finding(field="statement.account.custody", problem=f"must be {OWNER_PROCESS!r}, or not be there")
+    if account.witness is not None and not _hexadecimal(account.witness, 64):
+        yield Finding(field="statement.account.witness", problem="must be 64 hexadecimal digits, or not be there")
     if not _hexadecimal(said.identifier, 32):
         yield Finding(field="statement.identifier", problem="must be 32 hexadecimal digits")
     try:

@@ -142,6 +142,8 @@ def _facts(schema: Schema) -> str:
         del body["derived"]
     if not schema.cells.said:
         del body["cells"]
+    if not schema.provenance:
+        del body["provenance"]
     return hashlib.sha256(canonical(body).encode()).hexdigest()[:32]
 
 

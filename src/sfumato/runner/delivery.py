@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sfumato.core.columns import Value
 from sfumato.core.exact import decimal_down
-from sfumato.core.release import Release, shown_columns
+from sfumato.core.release import Release, population_intervals, shown_columns
 from sfumato.governance.periods import Period
 from sfumato.governance.plans import FigureSource
 from sfumato.inference.figure import Figure
@@ -49,7 +49,11 @@ class Folder:
         standing(release, self._grounds)  # on record for publication it has its text for every reader
         said = release.statement
         columns = {
-            column: {"values": [_number(value) for value in values], **_ends(ends)}
+            column: {
+                "values": [_number(value) for value in values],
+                **_ends(ends),
+                **_ends(population_intervals(release, column, LEVEL), of="population"),
+            }
             for column, values, ends in shown_columns(release, LEVEL)
         }
         body = {
@@ -78,7 +82,7 @@ class Folder:
         """Write a figure that was computed from releases, with the identifiers of these."""
         place = self._figure(name, period, source)
         shown = {
-            column: {"values": [_number(value) for value in figure.values], **_ends(figure.interval(LEVEL))}
+            column: {"values": [_number(value) for value in figure.values], **_ends(figure.interval(LEVEL, of="data"))}
             for column, figure in columns.items()
         }
         labels = next(iter(columns.values())).labels
@@ -153,12 +157,13 @@ def _json(body: Mapping[str, object]) -> str:
     return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _ends(ends: Sequence[tuple[Value, Value]] | None) -> dict[str, list[str | float | None] | None]:
+def _ends(ends: Sequence[tuple[Value, Value]] | None, of: str = "data") -> dict[str, list[str | float | None] | None]:
+    """Both ends by their names; what estimates no population has none of it."""
     if ends is None:
-        return {"data_low": None, "data_high": None}
+        return {"data_low": None, "data_high": None} if of == "data" else {}
     return {
-        "data_low": [_number(low, toward=-math.inf) for low, _ in ends],
-        "data_high": [_number(high, toward=math.inf) for _, high in ends],
+        f"{of}_low": [_number(low, toward=-math.inf) for low, _ in ends],
+        f"{of}_high": [_number(high, toward=math.inf) for _, high in ends],
     }
 
 

@@ -94,7 +94,7 @@ def expected_margin(schedule: Schedule, name: str, confidence: Fraction) -> Frac
         for number in range(release.numbers)
     )
     figure = Figure(forms=forms, labels={"": tuple(range(release.numbers))}, measure="", sources=())
-    ((_, high), *_) = figure.interval(confidence, joint=True)
+    ((_, high), *_) = figure.interval(confidence, joint=True, of="data")
     return Fraction(high)
 
 

@@ -188,6 +188,6 @@ class AlarmColumn(Derived):
         """The numbers."""
         return self.numbers
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Refused: an alarm is a choice."""
         raise Unsupported("an alarm is a choice, not a number with added noise: it has no margin of error.")

@@ -57,7 +57,7 @@ class Series(Derived):
         """The totals."""
         return self.totals
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each total; with ``joint`` all of them hold at once, by the union bound."""
         import numpy as np
 

@@ -64,6 +64,10 @@ class Reader:
         block = self.block(need)
         return self._weighted(block, [ONE] * block.reach.numbers)
 
+    def weighted(self, need: Need, weights: Sequence[Fraction]) -> list[LinearCombination]:
+        """The parts of what is needed, each times its weight, added up in each cell."""
+        return self._weighted(self.block(need), weights)
+
     def sums(self, of: Clamped) -> list[LinearCombination]:
         """The sum of a value in each cell."""
         block = self.block(SumOf(of))
@@ -112,7 +116,7 @@ class Reader:
 
         The same as :func:`sums_of` of its parts; cells share their coefficients, and are added up in whole numbers.
         """
-        first = self._first(block)
+        first = self.first(block)
         factors = [(part, weight / block.height) for part, weight in enumerate(weights) if weight]
         below = lcm(*(factor.denominator for _, factor in factors))
         held = [(first + part * self.cells, factor, int(factor * below)) for part, factor in factors]
@@ -134,7 +138,7 @@ class Reader:
             self._made[start] = [Noise(self.identifier, place, self.law) for place in places]
         return self._made[start]
 
-    def _first(self, block: Block) -> int:
+    def first(self, block: Block) -> int:
         """The place of the first number of a block."""
         first = 0
         for other in self.blocks:
@@ -144,7 +148,7 @@ class Reader:
         return first
 
     def _of(self, block: Block) -> list[list[LinearCombination]]:
-        first, unit = self._first(block), Fraction(1, block.height)
+        first, unit = self.first(block), Fraction(1, block.height)
         return [
             [self._form(first + part * self.cells + cell, unit) for part in range(block.reach.numbers)]
             for cell in range(self.cells)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression
@@ -20,6 +20,9 @@ from sfumato.tables.clamped import Bounds, Clamped
 from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.needs import Need
+
+if TYPE_CHECKING:
+    from sfumato.studies.batches import BatchComparison
 
 __all__ = ["Asked", "Measure"]
 
@@ -66,6 +69,11 @@ class Measure(ABC):
         Counts and sums have exact margins. A quotient needs the rows that a group is expected to have; its margin is
         what the noise alone makes of that many, at the worst place of the range.
         """
+
+    def batch_comparison(self, reader: Reader) -> "BatchComparison | None":
+        """The comparison of batches that it was asked for; None for a measure that is no such comparison."""
+        del reader
+        return None
 
     @property
     @abstractmethod

@@ -43,10 +43,14 @@ class SumOf:
 
 @dataclass(frozen=True, slots=True)
 class PowersOf:
-    """How many rows have a value, and its sum; of degree 2 also the sum of its squares."""
+    """How many rows have a value, and its sum; of degree 2 also the sum of its squares.
+
+    With ``squares`` the squares are asked for where they cost no privacy loss: not for a public number of units.
+    """
 
     of: Clamped
     degree: int
+    squares: bool = False
 
 
 @dataclass(frozen=True, slots=True)

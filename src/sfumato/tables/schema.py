@@ -16,6 +16,7 @@ from sfumato.engines.expressions import Type
 from sfumato.engines.sources import CellFormat, check_derived
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.tables.column_facts import ColumnFacts, Key
+from sfumato.tables.provenance import ProvenanceColumns, provenance_of
 from sfumato.tables.schema_file import VERSION, from_toml, read, to_toml
 
 __all__ = ["ColumnFacts", "Schema"]
@@ -32,7 +33,8 @@ class Schema:
     there are, where that is public (only under *replace* can it be used; in a file it is ``number``), and
     ``population`` a public bound on how many there could be, which δ is judged by. ``derived`` is the steward's word
     that each row depends on the rows of one unit only, for data that cannot be shown to be row-wise, such as a view.
-    ``cells`` says how values are written in a file of text (CSV, JSON lines, Excel).
+    ``cells`` says how values are written in a file of text (CSV, JSON lines, Excel). ``provenance`` names the columns
+    that say where a row comes from: ``batch``, ``instrument``, ``site`` and ``step`` of processing.
     Assumes: nothing of this was looked up in the rows. Public: every field.
 
     >>> region = ColumnFacts(name="region", type=Type.TEXT, keys=("north", "south"))
@@ -53,6 +55,7 @@ class Schema:
     population: int | None = None
     derived: bool = False
     cells: CellFormat = AS_USUAL
+    provenance: ProvenanceColumns = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -67,6 +70,13 @@ class Schema:
         if not isinstance(self.cells, CellFormat):
             raise InvalidInput("the cells of a schema are no CellFormat; nothing was done.")
         _ = self.cell_formats
+        object.__setattr__(self, "provenance", provenance_of(self.provenance))
+        for field, column in self.provenance:
+            if column not in names:
+                raise InvalidInput(
+                    f"the {field} of rows is declared as {column!r}, which is not one of the columns; nothing was "
+                    f"done.{did_you_mean(column, names)}"
+                )
         if self.unit is None and (self.limit is not None or self.n_units is not None):
             raise InvalidInput(
                 "a limit or a number of persons was declared without the column that identifies persons; nothing was "
@@ -107,6 +117,7 @@ class Schema:
             "dataset": {"name": self.name, "version": self.edition, "derived": self.derived or None},
             "unit": {"column": self.unit, "number": self.n_units, "population": self.population},
             "limit": {} if limit is None else {"groups": limit.groups, "rows_per_group": limit.rows_per_group},
+            "provenance": dict(self.provenance),
             **_words(limit),
         }
         return to_toml({**parts, "cells": self.cells.said}, self.columns)
@@ -173,6 +184,7 @@ class Schema:
             "limit": self.limit if persons else None,
             "bounds": self.bounds,
             "keys": self.keys,
+            "provenance": dict(self.provenance),
             "zones": {column.name: column.zone for column in self.columns if column.zone is not None},
         }
 

@@ -51,6 +51,10 @@ UNIT = """\
 # missing = ["NA"]
 # trim = true  # blanks around a value are no part of it
 
+# Where rows come from, to compare batches, instruments, sites or steps of processing: the column that names each.
+# [provenance]
+# batch = "…"
+
 # The columns. Whatever is not listed here cannot be asked for, so leave out what nobody should ask."""
 BOUNDS = "# bounds = [0, 100]  # the public range; values outside are moved to its ends"
 HINTS = {

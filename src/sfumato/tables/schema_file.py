@@ -16,6 +16,7 @@ from sfumato.engines.expressions import Type
 from sfumato.engines.sources import CellFormat
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
 from sfumato.tables.column_facts import ColumnFacts
+from sfumato.tables.provenance import FIELDS, provenance_of
 
 __all__ = ["VERSION", "WORDS", "from_toml", "name_of", "read", "text_of", "to_toml"]
 
@@ -29,7 +30,7 @@ WORDS = {
 }
 Made = TypeVar("Made")
 VERSION = 1
-PARTS = {"kind", "version", "dataset", "unit", "limit", "cells", "columns"}
+PARTS = {"kind", "version", "dataset", "unit", "limit", "cells", "provenance", "columns"}
 CELLS = {"decimal", "thousands", "date", "true", "false", "missing", "trim"}
 
 
@@ -80,6 +81,7 @@ def from_toml(text: str, schema: Callable[..., Made]) -> Made:
             population=unit.get("population"),
             derived=dataset.get("derived", False),
             cells=_cells(_part(body, "cells", CELLS), "cells"),
+            provenance=_made("provenance", lambda: provenance_of(_part(body, "provenance", set(FIELDS)))),
             columns=tuple(_column(name, _table(columns, name, "columns.")) for name in columns),
         ),
     )

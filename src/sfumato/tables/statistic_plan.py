@@ -181,7 +181,7 @@ def _with_everyone(measures: Sequence[NamedNeeds], needs: Sequence[Need]) -> tup
                 f"{measure.name!r} cannot be asked where every unit counts once and their number is public; nothing "
                 "was done. Ask for sums, means and variances alone, or leave the number out."
             )
-    degrees = _degrees(needs)
+    degrees = _degrees(needs, public=True)
     for need in needs:
         if not isinstance(need, SumOf | PowersOf):
             raise InvalidInput(
@@ -193,12 +193,13 @@ def _with_everyone(measures: Sequence[NamedNeeds], needs: Sequence[Need]) -> tup
     return tuple(Block(key=key, gauge=gauge, reach=_reach(gauge)) for key, gauge in found.items())
 
 
-def _degrees(needs: Sequence[Need]) -> dict[Clamped, int]:
+def _degrees(needs: Sequence[Need], *, public: bool = False) -> dict[Clamped, int]:
     """The values whose mean is asked, or with degree 2 their variance."""
     found: dict[Clamped, int] = {}
     for need in needs:
         if isinstance(need, PowersOf):
-            found[need.of] = max(need.degree, found.get(need.of, 1))
+            degree = 2 if need.squares and not public else need.degree
+            found[need.of] = max(degree, found.get(need.of, 1))
     return found
 
 

@@ -21,7 +21,9 @@ from sfumato.tables.clamped import range_of
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.measures.batch_mean import BatchMean
 from sfumato.tables.persons import ONE_ROW_A_PERSON, is_per_person, joins_of, private_datasets
+from sfumato.tables.provenance import ProvenanceColumns, is_still_declared, provenance_of
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.question_parts import TABLE_QUERIES, TableQuery, check_parts
@@ -40,6 +42,7 @@ class _Holding:
     limit: Limit | None
     n_units: int | None
     population: int | None = None
+    provenance: ProvenanceColumns = ()
 
 
 class TableStore:
@@ -66,6 +69,7 @@ class TableStore:
         n_units: int | None = None,
         derived: bool = False,
         zones: Mapping[str, str] | None = None,
+        provenance: Mapping[str, str] | None = None,
     ) -> Table:
         """Declare a table: where its rows are, and the public facts about them.
 
@@ -77,8 +81,10 @@ class TableStore:
         each column to sum, the public range that its values are held to, and for each column of dates or times its
         period, from a first to a last day. ``zones`` names, for columns of times with a zone, the zone whose clock they
         are read by, such as ``"Europe/Berlin"``. ``n_units`` is how many units there are, where that is public: under
-        *replace*, and used where every unit counts as one row and no value can be missing. A
-        ``schema`` says all this at once; what is given beside it takes its place.
+        *replace*, and used where every unit counts as one row and no value can be missing. ``provenance`` names the
+        columns that say where a row comes from, ``{"batch": "batch_no", "instrument": "device", "site": …, "step":
+        …}``, for :meth:`Table.compare_batches`. A ``schema`` says all this at once; what is given beside it takes its
+        place.
 
         Rows must be stored ones, with row-wise steps on them at most. A view, a query or a lazy frame that cannot be
         shown to be row-wise is refused. With ``derived=True`` it is taken: then you, the steward, vouch that each row
@@ -101,6 +107,7 @@ class TableStore:
             limit = limit.in_words_of(said["limit"]) if isinstance(limit, Limit) else limit or said["limit"]
             bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
             zones = {**said["zones"], **(zones or {})}
+            provenance = {**said["provenance"], **(provenance or {})}
             derived = derived or schema.derived
             n_units = schema.n_units if n_units is None and self._unit.relation is Relation.REPLACE else n_units
         check_derived(derived)
@@ -114,6 +121,7 @@ class TableStore:
                 f"{name!r} version {version!r} is declared already, and stored answers would be mixed with those of "
                 "other rows. Nothing was done. Give the new state of the data a new version."
             )
+        origins = provenance_of(provenance or {})
         ranges = {column: range_of(column, pair) for column, pair in (bounds or {}).items()}
         declared = {column: keys_of(column, values) for column, values in (keys or {}).items()}
         if limit is not None or not isinstance(self._unit, User | Family):  # else questions that need one ask for it
@@ -127,7 +135,9 @@ class TableStore:
             natural(n_units, "n_units")
         single = not isinstance(self._unit, User | Family) or limit == Limit(groups=1, rows_per_group=1)
         source = Source(data, types, derived=derived, unit=_told_by(self._unit), zones=zones, cells=cells)
-        self._holdings[dataset] = _Holding(source=source, limit=limit, n_units=n_units, population=population)
+        self._holdings[dataset] = _Holding(
+            source=source, limit=limit, n_units=n_units, population=population, provenance=origins
+        )
         return Table(
             gate=self._setting.gate,
             dataset=dataset,
@@ -137,6 +147,7 @@ class TableStore:
             limit=limit,
             most_rows=None if limit is None else limit.rows,
             integers=source.integers,
+            provenance=dict(origins),
         )
 
     def public(self, data: object, *, name: str | None = None, version: str = "1") -> PublicTable:
@@ -177,12 +188,27 @@ class TableStore:
                         "its content is another. Nothing was read and nothing was spent. Make questions with the "
                         "methods of the table."
                     )
+        self._check_provenance(query)
         n_units = self._holdings[query.dataset].n_units
         if isinstance(query, Aggregate) and query.number not in (None, n_units):
             raise Refused(
                 f"the number of units that this asks with was not declared for {query.dataset.name!r}; nothing was "
                 "read and nothing was spent. Declare n_units=… with the table."
             )
+
+    def _check_provenance(self, query: TableQuery) -> None:
+        """Refuse a comparison of batches by a column that was not declared as such."""
+        if not isinstance(query, Aggregate):
+            return
+        for measure in (each for each in query.measures if isinstance(each, BatchMean)):
+            declared, by = self._holdings[query.dataset].provenance, [keys.column for keys in query.by]
+            held = dict(declared).get(measure.field, "")
+            if measure.declared != declared or by != [held] or not is_still_declared(held, query.joins):
+                raise Refused(
+                    f"the {measure.field} of rows of {query.dataset.name!r} was not declared as this comparison says; "
+                    "nothing was read and nothing was spent. Declare provenance={…} with the table and ask "
+                    "compare_batches(…)."
+                )
 
     def limited(self, limit: Limit) -> "TableStore":
         """The same tables, of which another limit than the declared one holds for the table that is asked."""

@@ -279,9 +279,11 @@ class RemoteLedger:
 
     # -------------------------------------------------------------------------------------------------------- answers
 
-    def stored(self, key: str, datasets: Sequence[Dataset] = ()) -> Release | None:
-        """The answer given to the same question before, if there is one and its terms allow it."""
-        return self._release(said.StoredRequest(question=key, datasets=tuple(datasets)))
+    def stored(
+        self, key: str, datasets: Sequence[Dataset] = (), *, reads: tuple[str, str] | None = None
+    ) -> Release | None:
+        """The answer given to the same question before, if there is one and its terms and days allow it."""
+        return self._release(said.StoredRequest(question=key, datasets=tuple(datasets), reads=reads))
 
     def given(self, reservation: Reservation) -> Release | None:
         """The answer that a charge was settled with; None while it is open."""

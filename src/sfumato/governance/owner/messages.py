@@ -150,12 +150,13 @@ class AskRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRequest:
-    """The answer given to the same question before."""
+    """The answer given to the same question before; ``reads`` are the days that it is said to read."""
 
     KIND: ClassVar[str] = "owner.stored"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     question: str
     datasets: tuple[Dataset, ...]
+    reads: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -311,8 +311,9 @@ class ServedAccount:
     # ------------------------------------------------------------------------------------------------------ answers
 
     def _stored(self, asked: said.StoredRequest) -> said.AnswerReply:
-        datasets = (*asked.datasets, *self.account.paid_for(asked.question))  # whatever the client leaves out
-        return said.AnswerReply(certificate=self.account.stored_text(asked.question, datasets))
+        paid = self.account.paid_for(asked.question)
+        datasets = (*asked.datasets, *(() if paid is None else paid.datasets))  # whatever the client leaves out
+        return said.AnswerReply(certificate=self.account.stored_text(asked.question, datasets, reads=asked.reads))
 
     def _given(self, asked: said.GivenRequest) -> said.AnswerReply:
         entry = self._usable(asked.number)
@@ -342,7 +343,8 @@ class ServedAccount:
                 "was closed."
             )
         stored = {dataset: Stored(since=0, names=frozenset(names)) for dataset, names in asked.stored}
-        return said.TruthReply(truth=self.account.close(asked.datasets, stored))
+        # Where rows lie is the client's word alone: it reaches no further than the people it was charged for.
+        return said.TruthReply(truth=self.account.close(asked.datasets, stored, of_others=False))
 
     def _closed(self, asked: said.ClosedRequest) -> said.TruthReply:
         return said.TruthReply(truth=self.account.closed(asked.dataset))

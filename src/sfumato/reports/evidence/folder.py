@@ -1,4 +1,4 @@
-"""A pack on disk: JSON, Markdown rendered from it, metadata, certificates, and the schemas that hold them."""
+"""A pack on disk: JSON, Markdown rendered from it, metadata, certificates, receipts, and the schemas that hold them."""
 
 import json
 from pathlib import Path
@@ -28,6 +28,7 @@ def write(pack: Pack, folder: str | Path) -> tuple[Path, ...]:
         "head.json": pack.head + "\n",
         **{f"schemas/{name}.schema.json": _json(schema(name)) for name in ("evidence", "fair", "registry")},
         **pack.certificates,
+        **pack.receipts,
     }
     for name, text in texts.items():
         file = target / name

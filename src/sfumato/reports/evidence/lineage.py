@@ -1,6 +1,6 @@
 """The provenance of a charge as plain JSON; ``null`` stands for what the record does not say."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from sfumato.core.documents import Json, encode
 from sfumato.core.exact import fraction_text
@@ -10,10 +10,11 @@ from sfumato.errors import SfumatoError
 from sfumato.governance.keyring import KeyRing
 from sfumato.governance.provenance import Approval, Later, Place, Provenance, ProvenanceLine, Reading
 from sfumato.reports.evidence.answers import Answer, certified_then
+from sfumato.reports.evidence.batches import batches_of
 from sfumato.reports.explain import explain
 from sfumato.reports.particulars import asked, margins
 
-__all__ = ["about", "certificate_file", "described", "listed"]
+__all__ = ["about", "certificate_file", "described", "listed", "receipt_file"]
 
 LANGUAGES = ("en", "zh")
 STATED = ("issued", "limit", "query", "sensitivity", "mechanism", "law", "event", "guarantee", "values", "found")
@@ -26,6 +27,15 @@ def certificate_file(number: int) -> str:
     'certificates/charge-12.json'
     """
     return f"certificates/charge-{number}.json"
+
+
+def receipt_file(number: int) -> str:
+    """Where a pack keeps the receipt of a charge's answer.
+
+    >>> receipt_file(12)
+    'receipts/charge-12.receipt.json'
+    """
+    return f"receipts/charge-{number}.receipt.json"
 
 
 def about(said: Statement) -> str:
@@ -56,10 +66,18 @@ def listed(charge: Provenance) -> dict[str, Json]:
     }
 
 
-def described(charge: Provenance, answer: Answer | None, *, key: str, ring: KeyRing | None = None) -> dict[str, Json]:
+def described(
+    charge: Provenance,
+    answer: Answer | None,
+    *,
+    key: str,
+    ring: KeyRing | None = None,
+    receipts: Container[str] = (),
+) -> dict[str, Json]:
     """All that is known of a charge; ``key`` is the ledger's own, to say whether it signed the certificate too.
 
     Where the keys of a ledger have roles, ``ring`` says which might sign certificates when this one was stored.
+    ``receipts`` are the files of those that were made.
     """
     said = charge.statement
     return {
@@ -83,14 +101,17 @@ def described(charge: Provenance, answer: Answer | None, *, key: str, ring: KeyR
         "later": [_later(later) for later in charge.later],
         "missing": list(charge.missing),
         "stated": {name: said.get(name) for name in STATED} if said else None,
-        "certificate": None if answer is None else _certificate(charge, answer, key, ring),
+        "certificate": None if answer is None else _certificate(charge, answer, key, ring, receipts),
         "words": None if answer is None else _words(answer),
+        "batches": None if answer is None else batches_of(answer.release),
     }
 
 
-def _certificate(charge: Provenance, answer: Answer, key: str, ring: KeyRing | None) -> Json:
+def _certificate(charge: Provenance, answer: Answer, key: str, ring: KeyRing | None, receipts: Container[str]) -> Json:
+    receipt = receipt_file(charge.number)
     return {
         "file": certificate_file(charge.number) if answer.release is not None else None,
+        "receipt": receipt if receipt in receipts else None,
         "text": charge.certificate,
         "consistent": answer.consistent,
         "findings": [{"field": finding.field, "problem": finding.problem} for finding in answer.findings],

@@ -127,6 +127,18 @@ def _release(release: Evidence, key: str) -> Iterator[str]:
             for paragraph in release["words"][language]:
                 yield from (f"> {quoted(paragraph)}", ">")
             yield ""
+    if release.get("batches") is not None:  # a pack of an earlier version has none
+        yield from _batches(release["batches"])
+
+
+def _batches(compared: Evidence) -> Iterator[str]:
+    """A comparison of batches: its words in each language, and its table."""
+    for language in ("en", "zh"):
+        yield from (f"Comparison of batches ({language}):", "")
+        for line in compared["words"][language]:
+            yield from (f"> {quoted(line)}", ">")
+        yield ""
+    yield from _table(compared["columns"], compared["rows"])
 
 
 def _answer(release: Evidence) -> Iterator[str]:
@@ -201,6 +213,8 @@ def _certificate(certificate: Evidence | None, key: str) -> Iterator[str]:
             own = certificate["signer"] == key
             signer = "the ledger's own key" if own else f"{signer}, which the root had certified for releases"
         name = certificate["file"]
+        if certificate["receipt"] is not None:
+            name = f"{name} --receipt {certificate['receipt']} --head head.json"
         yield from (f"Certificate: consistent, signed by {quoted(signer)}. Check it: `sfumato verify {name}`", "")
         return
     yield from ("**The stored answer does not verify.** It is not among the certificates of this pack.", "")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.documents import Json
 from sfumato.core.release import Release
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.governance.anchor import SignedHead
 from sfumato.governance.balances import Balance
 from sfumato.governance.ledger_state import lifetime_line
 from sfumato.governance.overview import lifetimes
@@ -14,8 +15,9 @@ from sfumato.governance.provenance import ChargeFate, Provenance, Trail
 from sfumato.governance.verify import LedgerFinding
 from sfumato.reports.evidence import metadata, principles, risks, shape
 from sfumato.reports.evidence.answers import Answer, answer_of
+from sfumato.reports.evidence.batches import batch_effects
 from sfumato.reports.evidence.declared import Declared
-from sfumato.reports.evidence.lineage import certificate_file, described
+from sfumato.reports.evidence.lineage import certificate_file, described, receipt_file
 from sfumato.reports.evidence.registry import registry
 from sfumato.reports.publication import standing
 from sfumato.version import __version__
@@ -67,7 +69,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pack:
-    """The evidence, the metadata and the certificates, ready to be written.
+    """The evidence, the metadata, the certificates and their receipts, ready to be written.
 
     ``fair`` and ``registry`` exist only to be published: a pack whose reason or legal basis is missing is a draft, and
     has neither.
@@ -80,6 +82,7 @@ class Pack:
     fair: dict[str, Json] | None
     registry: dict[str, Json] | None
     certificates: dict[str, str]
+    receipts: dict[str, str]
     head: str
 
     @property
@@ -107,6 +110,8 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
     grounds = declared.grounds
     for _, release in sound:
         standing(release, grounds)  # on record for publication every release has its text for every reader
+    receipts = _receipts(ledger, [charge for charge, _ in sound], trail.head)
+    releases = [described(charge, answers[charge.number], key=key, ring=ring, receipts=receipts) for charge in charges]
     sections = [
         risks.singling_out(charges, touched),
         risks.linkage(charges, touched),
@@ -115,6 +120,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         principles.five_safes(charges, problems=len(findings) + len(trail.unread)),
         principles.care(charges),
         principles.fair(declared, published=len(sound)),
+        batch_effects([(charge, said["batches"]) for charge, said in zip(charges, releases, strict=True)]),
     ]
     evidence: dict[str, Json] = {
         "kind": "sfumato.evidence",
@@ -133,7 +139,7 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         },
         "record": _record(findings, trail),
         "charges": _counted(charges, trail.within(account=scope.account), answers),
-        "releases": [described(charge, answers[charge.number], key=key, ring=ring) for charge in charges],
+        "releases": list(releases),
         "sections": [section.document for section in sections],
         "questions": [
             *(
@@ -153,8 +159,25 @@ def pack(ledger: "Ledger", scope: Scope, declared: Declared | None = None) -> Pa
         fair=None if grounds.missing else metadata.fair(sound, declared),
         registry=public,
         certificates={certificate_file(charge.number): _file(release) for charge, release in sound},
+        receipts=receipts,
         head=trail.head.text,
     )
+
+
+def _receipts(ledger: "Ledger", charges: Sequence[Provenance], head: SignedHead) -> dict[str, str]:
+    """The receipts of stored answers by their files, each leading to the head of the pack.
+
+    An entry from before entries had a random part has none; nor has one of a record that does not hold.
+    """
+    made: dict[str, str] = {}
+    for charge in charges:
+        if charge.settled is None:
+            continue
+        try:
+            made[receipt_file(charge.number)] = ledger.receipt(charge.settled.number, head).text + "\n"
+        except SfumatoError:
+            continue
+    return made
 
 
 def _touched(charges: Sequence[Provenance], balances: Sequence[Balance]) -> list[Balance]:

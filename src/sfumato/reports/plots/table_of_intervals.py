@@ -34,8 +34,8 @@ def intervals(
     scale. Two or more label columns make a panel for each value of the first while that stays readable. ``sort`` is
     ``asked``, the order of the query, or ``value``, the largest first. Of more than 600 numbers the first 600 are
     drawn, and the picture says so. Where the answer has several columns, each has a panel with a scale of its own, for
-    the first 40 groups; ``column`` picks one. Covers the added noise alone, as
-    :meth:`~sfumato.core.release.Release.interval`.
+    the first 40 groups; ``column`` picks one. Intervals are those of :meth:`~sfumato.core.release.Release.interval`:
+    for the population where a column estimates one, else for the noise alone; the picture says which.
     """
     altair = need("altair", "pip install 'sfumato[plots]'")
     only_release(release)
@@ -222,9 +222,9 @@ def _title(release: Release, chosen: Sequence[AnswerColumn], keys: Sequence[str]
 
 def _subtitle(release: Release, chosen: Sequence[AnswerColumn], shown: int, language: str) -> list[str]:
     said, numbers = release.statement, len(chosen[0].values)
-    held = truth(release, language, "count" if said.query.measure is not None else "figure")
+    held = truth(release, language, "count" if said.query.measure is not None else "figure", chosen)
     facts = {"amount": amount(said.spend, language), "numbers": f"{numbers:,}", "truth": held}
-    shared = shared_margins(release)
+    shared = None if any(each.sampled for each in chosen) else shared_margins(release)
     if shared is None:
         lines = [message(language, "plot.figure_apart", **facts)]
     else:
@@ -234,7 +234,7 @@ def _subtitle(release: Release, chosen: Sequence[AnswerColumn], shown: int, lang
     lines += view_notes(release, language)
     if shown < numbers:
         lines.append(message(language, "plot.first", shown=f"{shown:,}", numbers=f"{numbers:,}"))
-    return [*lines, *covers_lines(release, language)]
+    return [*lines, *covers_lines(release, language, chosen)]
 
 
 def _in_panels(look: _Look, rows: Sequence[ChartRow], panels: list[str]) -> Chart:

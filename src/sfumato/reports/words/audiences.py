@@ -4,7 +4,7 @@ The same facts for all, since all are filled in from one table of figures; the w
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato.core.description import Description, Form
 from sfumato.core.guarantees import Approximate, Pure
@@ -12,6 +12,7 @@ from sfumato.core.units import Family, Relation, User
 from sfumato.errors import Unsupported
 from sfumato.reports.words.facts import Facts
 from sfumato.reports.words.figures import figures
+from sfumato.reports.words.population import population_words
 from sfumato.reports.words.text import Explanation
 from sfumato.reports.words.voice import Voice, paragraph
 
@@ -30,7 +31,10 @@ def write(facts: Facts, language: str, audience: str) -> Explanation:
             f"there is no text for {audience!r}; the audiences are {', '.join(AUDIENCES)}. Nothing was written."
         )
     told = _Told(facts=facts, voice=Voice(language=language, figures=figures(facts, language)))
-    return AUDIENCES[audience](told)
+    found = AUDIENCES[audience](told)
+    if not facts.sampled:
+        return found
+    return replace(found, error=(population_words(facts, language), *found.error))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +166,8 @@ class _Told:
             yield self.say("account.memory")
         if self.facts.account.custody is not None:
             yield self.say("account.owner")
+        if self.facts.account.witness is not None:
+            yield self.say("account.witness")
         if self.facts.repeated:
             yield self.say("account.repeated")
 
@@ -249,6 +255,8 @@ def _manager(told: _Told) -> Explanation:
         budget.append(told.say("account.memory"))
     if facts.account.custody is not None:
         budget.append(told.say("account.owner"))
+    if facts.account.witness is not None:
+        budget.append(told.say("account.witness"))
     # Only pure noise has one price for all: with a δ, half the margin can take up to four times the ε.
     priced = facts.margins is not None and facts.margins.each > 0 and not told.derived and told.own.endswith("pure")
     risk = [

@@ -7,6 +7,7 @@ language, with no new code here.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from sfumato.accounting.filter_cost import filter_cost
 from sfumato.core.budget import Budget
@@ -17,13 +18,17 @@ from sfumato.core.guarantees import Approximate, Guarantee, Pure
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release, only_release
+from sfumato.core.rounding import rounded
 from sfumato.core.statement import Account, Statement
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.reports.columns import CONFIDENCE, AnswerColumn, columns_of, described, shared_margins, widest_at_once
 from sfumato.reports.words.rendering import one_line
 
-__all__ = ["CONFIDENCE", "Facts", "Margins", "Span", "guarantee_of", "named", "sources"]
+if TYPE_CHECKING:
+    from sfumato.inference.derived import Derived
+
+__all__ = ["CONFIDENCE", "Facts", "Margins", "Sampled", "Span", "guarantee_of", "named", "sources"]
 
 MOST_SOURCES = 3
 
@@ -76,6 +81,33 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """A column that estimates a population: the interval of its one number as texts, and how far it can be relied on.
+
+    ``ends`` is None where there are several numbers, which the table has, and where the interval is open.
+    """
+
+    name: str
+    ends: tuple[str, str] | None
+    quality: str
+
+    @classmethod
+    def of(cls, column: AnswerColumn) -> "Sampled":
+        """The interval of a column of a release."""
+        ends = column.interval(0) if len(column.values) == 1 else None
+        return cls(name=column.name, ends=ends, quality=column.quality or "")
+
+    @classmethod
+    def of_figure(cls, figure: "Derived") -> "Sampled":
+        """The interval of a column by itself."""
+        texts = None
+        if len(figure.values) == 1:
+            (ends,) = figure.interval(CONFIDENCE, of="population")
+            texts = rounded(figure.values[0], *ends)
+        return cls(name=figure.measure, ends=None if texts is None else texts[1:], quality=figure.quality or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Everything that an explanation may say.
 
@@ -85,7 +117,8 @@ class Facts:
     within what all numbers lie at once, where a release says so. ``cut_differently`` says that the sources of a derived
     figure have different limits. ``lost`` is what a fresh one counts against the filter of the account, where it has
     one. ``vouched`` names the datasets of which the steward says that each row depends on one unit only. ``cut`` says
-    what of one person counts, ``cuts`` whether a limit can cut something off.
+    what of one person counts, ``cuts`` whether a limit can cut something off. ``sampled`` are the columns that estimate
+    a population.
     """
 
     description: Description
@@ -104,6 +137,7 @@ class Facts:
     vouched: tuple[str, ...] = ()
     cut: Word | None = None
     cuts: bool = False
+    sampled: tuple[Sampled, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Pure | Approximate):
@@ -138,10 +172,13 @@ class Facts:
             cut=cut_of(said.query, said.unit, said.limit).words,
             cuts=release.limit_cuts(),
             vouched=tuple(dataset.name for dataset in said.derived),
+            sampled=tuple(Sampled.of(column) for column in columns_of(release) if column.sampled),
         )
 
     @classmethod
-    def derived(cls, releases: Sequence[Release], *, numbers: int, margins: Margins) -> "Facts":
+    def derived(
+        cls, releases: Sequence[Release], *, numbers: int, margins: Margins, sampled: tuple[Sampled, ...] = ()
+    ) -> "Facts":
         """The facts of figures that were computed from releases of one account, at no further cost.
 
         Guarantee: post-processing; the guarantee of the account, as it stood after the last release, covers them.
@@ -176,6 +213,7 @@ class Facts:
             vouched=tuple(dict.fromkeys(dataset.name for each in said for dataset in each.derived)),
             cut=_cut(said),
             cuts=any(release.limit_cuts() for release in releases),
+            sampled=sampled,
         )
 
 

@@ -52,7 +52,7 @@ class Forecast(Derived):
         """The numbers."""
         return self.numbers
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high of each exact number to come; with ``joint`` of all of them, by the union bound."""
         from scipy.stats import t
 

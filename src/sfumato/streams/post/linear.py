@@ -60,7 +60,7 @@ class Linear(Derived):
         """The numbers."""
         return self.numbers
 
-    def interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
+    def _data_interval(self, confidence: Exact = Fraction(19, 20), *, joint: bool = False) -> list[tuple[float, float]]:
         """Low and high for each number; with ``joint`` all of them hold at once, by the union bound."""
         doubt = (1 - level_of(confidence)) / self.tries
         level = 1 - (doubt / len(self.numbers) if joint and self.numbers else doubt)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from sfumato.engines.expressions import Term
@@ -12,6 +13,7 @@ from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader, all_of
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import ProductsOf
+from sfumato.tables.sampling import correlation_of, covariance_of
 
 __all__ = ["Association", "correlation", "covariance"]
 
@@ -85,6 +87,7 @@ class Association(Measure):
                 labels=reader.labels,
                 measure=self.name,
                 sources=reader.sources,
+                sampled=partial(correlation_of, reader, *self.needs),
             )
         scale = self.first.width * self.second.width
         return Covariance(
@@ -94,6 +97,7 @@ class Association(Measure):
             labels=reader.labels,
             measure=self.name,
             sources=reader.sources,
+            sampled=partial(covariance_of, reader, *self.needs),
         )
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:

@@ -1,7 +1,8 @@
 """The share of the rows that meet a condition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from sfumato.engines.expressions import Expression, col
@@ -11,6 +12,7 @@ from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import SplitRows
+from sfumato.tables.sampling import share_of
 
 __all__ = ["Proportion", "proportion"]
 
@@ -50,7 +52,8 @@ class Proportion(Measure):
     def estimate(self, reader: Reader) -> Derived:
         """The first part over both."""
         firsts = [parts[0] for parts in reader.parts(*self.needs)]
-        return reader.ratio(self.name, firsts, reader.counts(*self.needs), within=(0.0, 1.0))
+        ratio = reader.ratio(self.name, firsts, reader.counts(*self.needs), within=(0.0, 1.0))
+        return replace(ratio, sampled=partial(share_of, reader, *self.needs))
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:
         """In a group of ``rows`` rows, of which all or none meet the condition."""

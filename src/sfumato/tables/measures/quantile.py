@@ -17,6 +17,7 @@ from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import RowsByBin
+from sfumato.tables.sampling import design
 
 __all__ = ["Bins", "QuantileValue", "median", "quantile"]
 
@@ -158,6 +159,7 @@ class QuantileValue(Measure):
             measure=self.name,
             sources=reader.sources,
             ends=bins.ends,
+            design=design(reader),
         )
 
     def margin(self, preview: ErrorPreview) -> None:

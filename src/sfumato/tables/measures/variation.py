@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from sfumato.engines.expressions import Term
@@ -12,6 +13,7 @@ from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
 from sfumato.tables.measure import Asked, Measure
 from sfumato.tables.needs import PowersOf
+from sfumato.tables.sampling import variance_of
 
 __all__ = ["Variation", "standard_deviation", "variance"]
 
@@ -71,6 +73,7 @@ class Variation(Measure):
             measure=self.name,
             sources=reader.sources,
             root=self.root,
+            sampled=partial(variance_of, reader, self.of, root=self.root),
         )
 
     def margin(self, preview: ErrorPreview) -> Fraction | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.cut import LimitCut, cut_by, person_word
@@ -31,6 +31,9 @@ from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measure import Measure
 from sfumato.tables.persons import Step
 from sfumato.tables.statistic_plan import Block, blocks_of
+
+if TYPE_CHECKING:
+    from sfumato.studies.batches import BatchComparison
 
 __all__ = ["Aggregate"]
 
@@ -126,9 +129,17 @@ class Aggregate:
 
     def columns(self, release: Release) -> Mapping[str, Derived]:
         """The measures as figures with intervals, by name."""
-        said = release.statement
-        reader = self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
+        reader = self._read(release)
         return {measure.name: measure.estimate(reader) for measure in self.measures}
+
+    def batch_comparison(self, release: Release) -> "BatchComparison | None":
+        """What an answer says about batches, where that was asked: an evidence pack shows it."""
+        reader = self._read(release)
+        return next((made for each in self.measures if (made := each.batch_comparison(reader)) is not None), None)
+
+    def _read(self, release: Release) -> Reader:
+        said = release.statement
+        return self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
 
     check_answer = check_numbers
 

@@ -1,0 +1,130 @@
+"""Exit cells: how many left the risk set in each step of time, with an event or without, and the noise in them.
+
+An array of cells has the shape (…, 2, m): events first, then those who were censored, over m steps. Whoever is still
+followed at the end is among the censored of the last step. A person is in one cell. Cells may have been measured once,
+or in several levels of ever wider blocks; then least squares made them, and their noise is correlated.
+Proof: docs/proofs/survival.md
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.core.exact import natural
+
+__all__ = ["ExitNoise", "Floats", "at_risk", "best_widths", "in_blocks", "level_matrix"]
+
+Floats = npt.NDArray[np.float64]
+LONG = 100  # steps from which on two levels make the numbers at risk clearly more exact
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitNoise:
+    """The noise in the m cells of one kind (events, or censored): of ``variance`` in each measured number.
+
+    ``widths`` are the blocks of time that were measured, beginning with single steps: ``(1,)`` is a plain histogram.
+
+    >>> ExitNoise(variance=2.0, steps=3).at_risk.tolist()
+    [12.0, 8.0, 4.0]
+    """
+
+    variance: float
+    steps: int
+    widths: tuple[int, ...] = (1,)
+    tails: float = 0.0
+    """The excess kurtosis of one noise: 0 of Gaussian noise, 3 and more of Laplace noise."""
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Of the cells, in units of the variance: (AᵀA)⁻¹ where A are the blocks that were measured."""
+        if self.widths == (1,):
+            return np.eye(self.steps)
+        matrix = level_matrix(self.steps, self.widths)
+        return np.asarray(np.linalg.inv(matrix.T @ matrix), dtype=np.float64)
+
+    @cached_property
+    def estimator(self) -> Floats:
+        """The matrix that makes cells of what was measured: cells = measured · estimator, by least squares."""
+        return level_matrix(self.steps, self.widths) @ self.covariance
+
+    @cached_property
+    def suffixes(self) -> Floats:
+        """The covariance of sums from each step to the last, in units of the variance."""
+        return np.cumsum(np.cumsum(self.covariance[::-1, ::-1], axis=0), axis=1)[::-1, ::-1]
+
+    @cached_property
+    def cells(self) -> Floats:
+        """The variance of each cell."""
+        return self.variance * np.diag(self.covariance)
+
+    @cached_property
+    def shared(self) -> Floats:
+        """The covariance of the events of a step with the number at risk in it."""
+        return self.variance * np.diag(np.cumsum(self.covariance[:, ::-1], axis=1)[:, ::-1])
+
+    @cached_property
+    def at_risk(self) -> Floats:
+        """The variance of the number at risk in each step: events and censored, from there to the last."""
+        return 2 * self.variance * np.diag(self.suffixes)
+
+    def through(self, weights: Floats) -> Floats:
+        """Weights of cells as weights of the independent noises in what was measured, times their deviation."""
+        seen = weights if self.widths == (1,) else weights @ self.estimator.T
+        return math.sqrt(self.variance) * seen
+
+    def cells_of(self, measured: Floats) -> Floats:
+        """The cells (…, m) that least squares makes of what was measured, (…, numbers in all levels)."""
+        return measured if self.widths == (1,) else measured @ self.estimator
+
+
+def at_risk(cells: Floats, gone: float = 0.0) -> Floats:
+    """How many are at risk in each step: all who leave then or later.
+
+    ``gone`` is which part of those who are censored in a step is not at risk in it: none, or in wide steps a half.
+
+    >>> at_risk(np.array([[1.0, 2.0], [0.0, 3.0]])).tolist()
+    [6.0, 5.0]
+    """
+    left = np.cumsum(cells.sum(axis=-2)[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray(left - gone * cells[..., 1, :], dtype=np.float64)
+
+
+def in_blocks(cells: Floats, noise: ExitNoise) -> tuple[Floats, ExitNoise, float]:
+    """Cells and their noise as tests take them, and which part of the censored is gone within a step.
+
+    What was measured in blocks too is added up by these: their totals are far more exact than single steps, and have
+    independent noise. Inside a block the censored are at risk for half of it, as in a life table.
+    """
+    if noise.widths == (1,):
+        return cells, noise, 0.0
+    width = noise.widths[-1]
+    starts = np.arange(0, noise.steps, width)
+    variance = noise.variance * width / (width + 1)
+    plain = ExitNoise(variance=variance, steps=len(starts), tails=noise.tails)
+    return np.add.reduceat(cells, starts, axis=-1), plain, 0.5
+
+
+def level_matrix(steps: int, widths: tuple[int, ...]) -> Floats:
+    """Which steps each measured number adds up, level by level; the last block of a level may be shorter.
+
+    >>> level_matrix(3, (1, 2)).astype(int).tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1]]
+    """
+    place = np.arange(natural(steps, "steps"))
+    levels = [place // width == np.arange(-(-steps // width))[:, None] for width in widths]
+    return np.vstack(levels).astype(np.float64)
+
+
+def best_widths(steps: int) -> tuple[int, ...]:
+    """The levels to measure: single steps alone, and from 100 steps on blocks of about 1.6·√steps beside them.
+
+    A person is in one cell of each level, so two levels cost four times the variance under Laplace noise and twice
+    under Gaussian noise; a sum over many steps then has few terms. Public: the number of steps alone decides.
+
+    >>> best_widths(30), best_widths(365)
+    ((1,), (1, 31))
+    """
+    return (1,) if steps < LONG else (1, round(1.6 * math.sqrt(steps)))

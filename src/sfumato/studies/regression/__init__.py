@@ -1,0 +1,1 @@
+"""Regression from noisy sums: linear on products of bounded columns, logistic and Poisson on counted cells."""

@@ -1,0 +1,269 @@
+"""The result of a regression: coefficients with standard errors, tests and intervals, on the scale of the columns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, inf, isfinite, nan
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.description import Listed, Phrase, Word, phrase
+from sfumato.core.exact import Exact, decimal_up, probability
+from sfumato.core.picture import Picture, PictureRow
+from sfumato.core.release import Release
+from sfumato.studies.result import Cell, ResultTable, StudyResult
+
+__all__ = ["ModelKind", "RegressionResult", "excess_of", "heavier", "lighter"]
+
+ModelKind = Literal["linear", "logistic", "poisson"]
+RATIOS = {"logistic": "odds_ratio", "poisson": "rate_ratio"}
+INTERCEPT = "Intercept"
+NOISY = 0.5  # from this share of noise on intervals are wider than need be
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class RegressionResult(StudyResult):
+    """Coefficients of a linear, logistic or Poisson regression.
+
+    Guarantee: costs nothing beyond the release that it was computed from. Standard errors hold sampling and privacy
+    noise; where the noise is as large as what was measured there are none, and every interval is (−∞, ∞). Assumes: rows
+    are independent, and what its notes state. Proof: docs/proofs/regression.md
+    """
+
+    release: Release
+    model: ModelKind
+    outcome: str
+    names: tuple[str, ...]
+    references: tuple[tuple[str, str], ...]
+    """Factors, each with the level that the others are compared with."""
+    estimates: NDArray[np.float64]
+    covariance: NDArray[np.float64] | None
+    """None where there are no standard errors."""
+    rows: float
+    free: float
+    """Degrees of freedom of the tests; ``inf`` for a normal distribution."""
+    noise: NDArray[np.float64]
+    """Which part of the variance of each coefficient the privacy noise is."""
+    excess: NDArray[np.float64]
+    """The excess kurtosis of each coefficient: Laplace noise has heavier tails than a normal distribution."""
+    residual_deviation: float | None = None
+    clipped: tuple[str, ...] = ()
+    """Columns whose values were held to declared bounds."""
+
+    @property
+    def sources(self) -> tuple[Release, ...]:
+        """The one release."""
+        return (self.release,)
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """The estimates by name; ``nan`` where there are none."""
+        return dict(zip(self.names, map(float, self.estimates), strict=True))
+
+    @property
+    def standard_errors(self) -> dict[str, float]:
+        """The standard errors by name; ``nan`` where there are none."""
+        return dict(zip(self.names, map(float, self._errors), strict=True))
+
+    @property
+    def _errors(self) -> NDArray[np.float64]:
+        if self.covariance is None:
+            return np.full(len(self.names), nan)
+        return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
+
+    def interval(self, confidence: Exact = Fraction(19, 20)) -> dict[str, tuple[float, float]]:
+        """Low and high of each coefficient, by name."""
+        level = float(probability(confidence, "confidence"))
+        if self.covariance is None:
+            return dict.fromkeys(self.names, (-inf, inf))
+        wide = heavier(self._quantile((1 + level) / 2), self.excess) * self._errors
+        ends = zip(self.estimates - wide, self.estimates + wide, strict=True)
+        return {name: (float(low), float(high)) for name, (low, high) in zip(self.names, ends, strict=True)}
+
+    @property
+    def p_values(self) -> dict[str, float]:
+        """For each coefficient the p-value of the test that it is 0; ``nan`` where there is no standard error."""
+        return dict(zip(self.names, self._p, strict=True))
+
+    @property
+    def _p(self) -> list[float]:
+        from scipy import stats
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.abs(self.estimates / self._errors)
+        z = lighter(z, self.excess)
+        tail = stats.t.sf(z, self.free) if isfinite(self.free) else stats.norm.sf(z)
+        return [float(each) for each in 2 * tail]
+
+    def _quantile(self, level: float) -> float:
+        from scipy import stats
+
+        return float(stats.t.ppf(level, self.free) if isfinite(self.free) else stats.norm.ppf(level))
+
+    @property
+    def title(self) -> Word:
+        """What was done."""
+        return phrase(f"regression.title_{self.model}", outcome=self.outcome)
+
+    def tables(self, confidence: Exact = Fraction(19, 20)) -> tuple[ResultTable, ...]:
+        """One table, a row for each coefficient."""
+        ends = self.interval(confidence)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = self.estimates / self._errors
+        columns: dict[str, Sequence[Cell]] = {
+            "term": list(self.names),
+            "coefficient": [float(each) for each in self.estimates],
+            "standard_error": [float(each) for each in self._errors],
+            "z": [float(each) for each in z],
+            "p": self._p,
+            "low": [low for low, _ in ends.values()],
+            "high": [high for _, high in ends.values()],
+        }
+        if self.model in RATIOS:
+            columns[RATIOS[self.model]] = [_ratio(float(each)) for each in self.estimates]
+            columns["ratio_low"] = [_ratio(low) for low, _ in ends.values()]
+            columns["ratio_high"] = [_ratio(high) for _, high in ends.values()]
+        return (ResultTable(name="coefficients", columns=columns),)
+
+    @property
+    def facts(self) -> tuple[tuple[Word, Word], ...]:
+        """The outcome, the rows, the method, what it cost."""
+        said = self.release.statement
+        spent = f"ε = {decimal_up(said.spend.epsilon)}"
+        if said.spend.delta:
+            spent += f", δ = {decimal_up(said.spend.delta)}"
+        found: list[tuple[Word, Word]] = [
+            (Phrase("regression.outcome"), self.outcome),
+            (Phrase("regression.rows"), f"{round(self.rows):,}"),
+            (Phrase("regression.method"), Phrase(f"regression.method_{self.model}")),
+            (Phrase("regression.spent"), spent),
+        ]
+        if self.residual_deviation is not None and self.covariance is not None:
+            found.append((Phrase("regression.residual"), f"{self.residual_deviation:.4g}"))
+        return tuple(found)
+
+    @property
+    def notes(self) -> tuple[Word, ...]:
+        """What the coefficients are of, and where they say nothing."""
+        return tuple(self._noted())
+
+    def _noted(self) -> Iterator[Word]:
+        if self.covariance is None:
+            yield Phrase("regression.no_interval")
+        yield Phrase("regression.population")
+        if self.clipped:
+            yield phrase("regression.clipped", columns=Listed(self.clipped))
+        yield Phrase("regression.complete")
+        if self.references:
+            levels = tuple(phrase("regression.reference", factor=name, level=level) for name, level in self.references)
+            yield phrase("regression.references", levels=Listed(levels))
+        yield Phrase(f"regression.assumes_{self.model}")
+        if self.covariance is not None and float(np.max(self.noise)) > NOISY:
+            yield phrase("regression.noisy", percent=f"{100 * float(np.max(self.noise)):.0f}")
+
+    def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture | None:
+        """A forest plot of all coefficients but the intercept; ratios on a logarithmic axis."""
+        if self.covariance is None or len(self.names) < 2:
+            return None
+        ratio = self.model in RATIOS
+        shown = [
+            PictureRow(
+                at=name,
+                value=_ratio(value) if ratio else value,
+                low=_ratio(low) if ratio else low,
+                high=_ratio(high) if ratio else high,
+            )
+            for (name, value), (low, high) in zip(
+                self.coefficients.items(), self.interval(confidence).values(), strict=True
+            )
+            if name != INTERCEPT
+        ]
+        percent = f"{100 * float(probability(confidence, 'confidence')):g}"
+        return Picture(
+            kind="forest",
+            rows=shown,
+            title=self.title,
+            across=Phrase(f"regression.across_{self.model}"),
+            lines=(phrase("study.covers", percent=percent),),
+            reference=1.0 if ratio else 0.0,
+            log=ratio,
+        )
+
+    def __str__(self) -> str:
+        return summary(self)
+
+    __repr__ = __str__
+
+
+def heavier(z: float, excess: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A quantile of a distribution with this excess kurtosis from that of one without (Cornish and Fisher).
+
+    Never below it, and for Laplace noise alone above its own: 2.17 where that has 2.12.
+
+    >>> [round(float(each), 2) for each in heavier(1.96, np.array([0.0, 3.0]))]
+    [1.96, 2.17]
+    """
+    return np.asarray(z * (1 + excess * max(z * z - 3, 0.0) / 24))
+
+
+def lighter(given: NDArray[np.float64], excess: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What :func:`heavier` makes of it is what is given: so that p-values and intervals agree."""
+    low, high = np.zeros_like(given), np.where(np.isnan(given), 0.0, np.minimum(given, 1e6))
+    for _ in range(80):
+        middle = (low + high) / 2
+        above = middle * (1 + excess * np.maximum(middle * middle - 3, 0.0) / 24) > given
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(np.isnan(given), nan, low)
+
+
+def excess_of(
+    weights: NDArray[np.float64], variance: float, total: NDArray[np.float64], kurtosis: float
+) -> NDArray[np.float64]:
+    """The excess kurtosis of sums of noises with these weights, beside sampling error that has none.
+
+    ``variance`` and ``kurtosis`` are those of each noise, ``total`` the variance of each sum with sampling error.
+    """
+    fourth = kurtosis * variance**2 * np.sum(weights**4, axis=-1)
+    return np.asarray(fourth / np.where(total > 0, total, 1.0) ** 2)
+
+
+def _ratio(coefficient: float) -> float:
+    """The exponential, which is infinite where a number has no room for it."""
+    return inf if coefficient > 700 else exp(coefficient)
+
+
+def summary(result: RegressionResult, confidence: Exact = Fraction(19, 20), language: str = "en") -> str:
+    """The result as text: facts, the table of coefficients, notes."""
+    percent = 100 * float(probability(confidence, "confidence"))
+    table = result.table(None, confidence)
+    heads = {"term": "", "coefficient": "coef", "standard_error": "std err", "z": "z", "p": "P>|z|"}
+    heads |= {"low": f"[{percent:g}%", "high": "CI]", "odds_ratio": "odds ratio", "rate_ratio": "rate ratio"}
+    shown = [name for name in table.columns if name in heads]
+    cells = [[heads[name] for name in shown]]
+    cells += [[_shown(name, table.columns[name][place]) for name in shown] for place in range(len(result.names))]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(shown))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if not place else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+    rule = "=" * max(map(len, lines))
+    facts = [f"{result.word(name, language)}: {result.word(value, language)}" for name, value in result.facts]
+    notes = [f"- {result.word(note, language)}" for note in result.notes]
+    return "\n".join(
+        [result.word(result.title, language), rule, *facts, rule, lines[0], "-" * len(rule), *lines[1:], rule, *notes]
+    )
+
+
+def _shown(name: str, cell: Cell) -> str:
+    if not isinstance(cell, float):
+        return str(cell)
+    if cell != cell:
+        return "-"
+    if not isfinite(cell):
+        return "inf" if cell > 0 else "-inf"
+    return f"{cell:.3f}" if name in ("z", "p") else f"{cell:.4g}"

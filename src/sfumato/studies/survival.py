@@ -1,0 +1,486 @@
+"""Survival of groups over time: what a count of exits by step of time says, with sampling and noise in its errors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+
+from sfumato.core.description import Phrase, Word, plain
+from sfumato.core.exact import Exact, decimal_down, probability
+from sfumato.core.picture import Picture, PictureRow
+from sfumato.core.release import Release
+from sfumato.errors import InvalidInput
+from sfumato.laws.discrete_gaussian import DiscreteGaussian
+from sfumato.laws.rounded_gaussian import RoundedGaussian
+from sfumato.studies.exit_cells import ExitNoise, Floats
+from sfumato.studies.grouped_cox import hazard_ratios
+from sfumato.studies.log_rank import log_rank_score
+from sfumato.studies.result import Cell, ResultTable, StudyResult
+from sfumato.studies.survival_curve import (
+    Curve,
+    falling,
+    hazard_limits,
+    limits,
+    restricted_mean,
+    survival_curve,
+    uniform_factor,
+)
+from sfumato.studies.survival_text import text_of
+
+__all__ = ["LogRankResult", "SurvivalEstimates", "SurvivalLayout", "SurvivalResult"]
+
+USUAL = Fraction(19, 20)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurvivalLayout:
+    """What the numbers of a release are: groups × (event, censored) × steps of time, level by level. Public."""
+
+    time: str
+    """What the axis of time is called."""
+    times: tuple[Fraction, ...]
+    """The end of each step."""
+    groups: tuple[str, ...] = ()
+    by: str = ""
+    widths: tuple[int, ...] = (1,)
+    rounded: bool = False
+    """Whether times were rounded up to the end of a step that is wider than they are exact."""
+
+    def noise(self, variance: float, tails: float = 0.0) -> ExitNoise:
+        """The noise in cells of which each measured number has this variance."""
+        return ExitNoise(variance=variance, steps=len(self.times), widths=self.widths, tails=tails)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SurvivalEstimates(StudyResult):
+    """Figures that were read off survival curves, such as medians or differences: one table, with intervals."""
+
+    sources: tuple[Release, ...]
+    named: Word
+    made: Callable[[float], ResultTable] = field(repr=False)
+    facts: tuple[tuple[Word, Word], ...] = ()
+    notes: tuple[Word, ...] = ()
+
+    @property
+    def title(self) -> Word:
+        """What was estimated."""
+        return self.named
+
+    def tables(self, confidence: Exact = USUAL) -> tuple[ResultTable, ...]:
+        """The estimates with their intervals."""
+        return (self.made(_level(confidence)),)
+
+    @property
+    def estimate(self) -> float:
+        """The estimate of the only row, or of the first."""
+        return float(self.table().columns["estimate"][0])  # type: ignore[arg-type]  # a column of numbers
+
+    def interval(self, confidence: Exact = USUAL) -> tuple[float, float]:
+        """The confidence interval of the only row, or of the first; an end may be infinite."""
+        shown = self.table(confidence=confidence).columns
+        return float(shown["low"][0]), float(shown["high"][0])  # type: ignore[arg-type]  # columns of numbers
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LogRankResult(StudyResult):
+    """A test whether groups share one hazard; without a verdict p is 1.
+
+    Guarantee: rejects equal groups in 5% of cases at the 5% level, and in fewer where the noise is large.
+    """
+
+    sources: tuple[Release, ...]
+    statistic: float
+    degrees: int
+    p_value: float
+    verdict: bool
+    """Whether the numbers at risk stand out of the noise, so that the test could be made."""
+    until: str
+    """The last time that the test could use."""
+
+    @property
+    def title(self) -> Word:
+        """The name of the test."""
+        return Phrase("survival.log_rank")
+
+    def tables(self, confidence: Exact = USUAL) -> tuple[ResultTable, ...]:
+        """One row: χ², its degrees of freedom and the p-value."""
+        del confidence
+        columns: dict[str, Sequence[Cell]] = {
+            "chi2": [self.statistic if self.verdict else float("nan")],
+            "df": [self.degrees],
+            "p": [self.p_value],
+        }
+        return (ResultTable(name="log-rank", columns=columns),)
+
+    @property
+    def facts(self) -> tuple[tuple[Word, Word], ...]:
+        """What was used."""
+        return ((Phrase("survival.used"), self.until),)
+
+    @property
+    def notes(self) -> tuple[Word, ...]:
+        """Whether there is a verdict, and what the p-value covers."""
+        return (Phrase("survival.tested" if self.verdict else "survival.no_verdict"),)
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, repr=False)
+class SurvivalResult(StudyResult):
+    """Kaplan–Meier curves by group, and what follows from them, all from one release.
+
+    Guarantee: costs nothing beyond the release. Pointwise intervals cover the survival of the population with at least
+    the stated confidence, uniform bands the whole curve; sampling and noise are in both. Where the number at risk is
+    lost in noise the curve stops, and its interval from there on goes from 0 to the last upper limit.
+    Assumes: rows are independent persons, and censoring does not depend on what would have happened.
+    Proof: docs/proofs/survival.md
+    """
+
+    release: Release
+    layout: SurvivalLayout
+
+    @property
+    def sources(self) -> tuple[Release, ...]:
+        """The one release."""
+        return (self.release,)
+
+    @cached_property
+    def noise(self) -> ExitNoise:
+        """The noise in the cells, from the law that the release states."""
+        law = self.release.statement.law
+        variance = float(law.variance)
+        normal = isinstance(law, DiscreteGaussian | RoundedGaussian)
+        return self.layout.noise(variance, 0.0 if normal else 3 + 1 / variance)
+
+    @cached_property
+    def cells(self) -> Floats:
+        """The noisy cells: groups × (event, censored) × steps; they are not rounded and may be negative."""
+        steps, groups = len(self.layout.times), max(1, len(self.layout.groups))
+        values, levels = np.asarray(self.release.values, dtype=np.float64), []
+        for width in self.layout.widths:
+            blocks = -(-steps // width)
+            levels.append(values[: 2 * groups * blocks].reshape(groups, 2, blocks))
+            values = values[2 * groups * blocks :]
+        return self.noise.cells_of(np.concatenate(levels, axis=-1))
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        """One curve for each group, as computed: not yet made to fall."""
+        return tuple(survival_curve(cells, self.noise) for cells in self.cells)
+
+    @property
+    def title(self) -> Word:
+        """What it is."""
+        return Phrase("survival.title", {"time": self.layout.time})
+
+    def tables(self, confidence: Exact = USUAL) -> tuple[ResultTable, ...]:
+        """``survival``, ``hazard`` (Nelson–Aalen), ``band`` (uniform) and ``median``."""
+        level = _level(confidence)
+        return tuple(made(level) for made in self._parts.values())
+
+    def table(self, name: str | None = None, confidence: Exact = USUAL) -> ResultTable:
+        """One of the tables by its name, or the curves; the others are not worked out."""
+        if name is None or name in self._parts:
+            return self._parts[name or "survival"](_level(confidence))
+        return super().table(name, confidence)
+
+    @property
+    def _parts(self) -> dict[str, Callable[[float], ResultTable]]:
+        return {"survival": self._main, "hazard": self._hazard, "band": self._band, "median": self._median}
+
+    @property
+    def facts(self) -> tuple[tuple[Word, Word], ...]:
+        """The method, how many there are, how many events, and until when the curves go."""
+        number = ", ".join(f"{self._named(place)}{curve.number:,.0f}" for place, curve in enumerate(self.curves))
+        events = ", ".join(f"{self._named(place)}{cells[0].sum():,.0f}" for place, cells in enumerate(self.cells))
+        return (
+            (Phrase("survival.method"), Phrase("survival.kaplan_meier")),
+            (Phrase("survival.number"), number),
+            (Phrase("survival.events"), events),
+            (Phrase("survival.until"), plain(self.layout.times[-1])),
+        )
+
+    @property
+    def notes(self) -> tuple[Word, ...]:
+        """What intervals cover, that counts carry noise, and where a curve stops."""
+        notes: list[Word] = [Phrase("survival.covers"), Phrase("survival.noisy")]
+        if self.layout.rounded:
+            notes.append(Phrase("survival.rounded"))
+        for place, curve in enumerate(self.curves):
+            if curve.stop < len(self.layout.times):
+                time = plain(self.layout.times[int(curve.stop)])
+                notes.append(Phrase("survival.stops", {"group": self._named(place), "time": time}))
+        if any(curve.number < 6 * np.sqrt(self.noise.at_risk[0]) or curve.number < 200 for curve in self.curves):
+            notes.append(Phrase("survival.few"))
+        return tuple(notes)
+
+    def picture(self, confidence: Exact = USUAL) -> Picture:
+        """The curves as steps, by group, with pointwise intervals."""
+        level = _level(confidence)
+        rows = []
+        for place, curve in enumerate(self.curves):
+            group = f"{self.layout.by} {self.layout.groups[place]}" if self.layout.groups else ""
+            rows.append(PictureRow(at=0.0, value=1.0, low=1.0, high=1.0, group=group))
+            for time, value, low, high in zip(self.layout.times, *self._shown(curve, _factor(level)), strict=True):
+                rows.append(
+                    PictureRow(at=float(time), value=float(value), low=float(low), high=float(high), group=group)
+                )
+        percent = decimal_down(100 * Fraction(level).limit_denominator(10**6))
+        return Picture(
+            kind="steps",
+            rows=rows,
+            title=Phrase("survival.title", {"time": self.layout.time}),
+            across=self.layout.time,
+            upward=Phrase("survival.share"),
+            lines=(Phrase("study.covers", {"percent": percent}),),
+            within=(0.0, 1.0),
+        )
+
+    def at(self, time: Exact) -> SurvivalEstimates:
+        """The survival at a time, in each group, with its confidence interval."""
+        step, words = self._step(time)
+
+        def made(level: float) -> ResultTable:
+            ends = [self._point(curve, step, level) for curve in self.curves]
+            return self._rows("survival at", ends)
+
+        return self._estimates(Phrase("survival.at", {"time": words}), made)
+
+    def median(self) -> SurvivalEstimates:
+        """The median survival time of each group; an end that the curve does not reach is infinite."""
+        return self._estimates(Phrase("survival.median"), self._median)
+
+    def rmst(self, time: Exact | None = None) -> SurvivalEstimates:
+        """The restricted mean survival time until a time, or until the end of the curves, in each group."""
+        horizon, words = self._horizon(time)
+
+        def made(level: float) -> ResultTable:
+            return self._rows("rmst", [self._restricted(cells, horizon, level) for cells in self.cells], error=True)
+
+        return self._estimates(Phrase("survival.rmst", {"time": words}), made)
+
+    def rmst_difference(self, time: Exact | None = None) -> SurvivalEstimates:
+        """The restricted mean survival time of each group less that of the first one."""
+        self._several()
+        horizon, words = self._horizon(time)
+
+        def made(level: float) -> ResultTable:
+            found = [self._restricted(cells, horizon, level) for cells in self.cells]
+            return self._less_first("rmst difference", found)
+
+        return self._estimates(Phrase("survival.rmst_difference", {"time": words}), made)
+
+    def difference(self, time: Exact) -> SurvivalEstimates:
+        """The survival of each group at a time less that of the first one."""
+        self._several()
+        step, words = self._step(time)
+
+        def made(level: float) -> ResultTable:
+            return self._less_first("difference", [self._point(curve, step, level) for curve in self.curves])
+
+        return self._estimates(Phrase("survival.difference", {"time": words}), made)
+
+    def log_rank(self) -> LogRankResult:
+        """Test whether all groups have one hazard; where the noise is too large for it, p is 1 and a note says so."""
+        self._several()
+        found = log_rank_score(self.cells, self.noise)
+        last = min(int(found.used) * self.layout.widths[-1], len(self.layout.times))
+        return LogRankResult(
+            sources=self.sources,
+            statistic=float(found.statistic),
+            degrees=found.freedom,
+            p_value=float(found.p),
+            verdict=bool(found.verdict),
+            until=plain(self.layout.times[last - 1]) if last else "0",
+        )
+
+    def hazard_ratio(self) -> SurvivalEstimates:
+        """The hazard of each group over that of the first one, if hazards are proportional: Cox on grouped time."""
+        self._several()
+
+        def made(level: float) -> ResultTable:
+            ends = []
+            for other in self.cells[1:]:
+                found = hazard_ratios(np.stack([other, self.cells[0]]), self.noise, _factor(level))
+                ratio = [float(np.exp(value)) for value in (found.log, found.low, found.high)]
+                ends.append((*ratio, float(found.error)))
+            columns: dict[str, Sequence[Cell]] = {
+                self.layout.by: list(self.layout.groups[1:]),
+                "estimate": [each[0] for each in ends],
+                "low": [each[1] for each in ends],
+                "high": [each[2] for each in ends],
+                "log_error": [each[3] for each in ends],
+            }
+            return ResultTable(name="hazard ratio", columns=columns)
+
+        named = Phrase("survival.hazard_ratio", {"group": self.layout.groups[0]})
+        return self._estimates(named, made, Phrase("survival.proportional"))
+
+    def __str__(self) -> str:
+        return text_of(self, period=len(self.layout.times))
+
+    __repr__ = __str__
+
+    def _named(self, place: int) -> str:
+        return f"{self.layout.by} {self.layout.groups[place]}: " if self.layout.groups else ""
+
+    def _estimates(self, named: Word, made: Callable[[float], ResultTable], *notes: Word) -> SurvivalEstimates:
+        covered = Phrase("survival.covers")
+        return SurvivalEstimates(sources=self.sources, named=named, made=made, notes=(covered, *notes))
+
+    def _several(self) -> None:
+        if len(self.layout.groups) < 2:
+            raise InvalidInput(
+                "groups are compared where there are several; ask survival(..., by='arm'). Nothing was done."
+            )
+
+    def _step(self, time: Exact) -> tuple[int, str]:
+        """The last step that ends by a time."""
+        asked = Fraction(time).limit_denominator(10**9)
+        if not 0 <= asked <= self.layout.times[-1]:
+            raise InvalidInput(
+                f"the curves go from 0 to {plain(self.layout.times[-1])}; nothing was done. Ask in there."
+            )
+        return int(np.searchsorted([float(each) for each in self.layout.times], float(asked), side="right")) - 1, plain(
+            asked
+        )
+
+    def _horizon(self, time: Exact | None) -> tuple[float, str]:
+        asked = self.layout.times[-1] if time is None else Fraction(time).limit_denominator(10**9)
+        if not 0 < asked <= self.layout.times[-1]:
+            raise InvalidInput(
+                f"a mean time is restricted to some time up to {plain(self.layout.times[-1])}; nothing was done."
+            )
+        return float(asked), plain(asked)
+
+    def _shown(self, curve: Curve, factor: float) -> tuple[Floats, Floats, Floats]:
+        """The curve and its limits as they are shown: the nearest ones that never rise."""
+        low, high = limits(curve, factor) if np.isfinite(factor) else (0 * curve.noise, 0 * curve.noise + 1)
+        value = np.full(len(self.layout.times), np.nan)
+        stop = int(curve.stop)
+        if stop:
+            value[:stop] = np.clip(falling(curve.survival[:stop]), 0.0, 1.0)
+        return value, falling(low), falling(high)
+
+    def _point(self, curve: Curve, step: int, level: float) -> tuple[float, float, float, float]:
+        if step < 0:
+            return 1.0, 1.0, 1.0, 0.0
+        value, low, high = (float(part[step]) for part in self._shown(curve, _factor(level)))
+        return value, low, high, float("nan")
+
+    def _restricted(self, cells: Floats, horizon: float, level: float) -> tuple[float, float, float, float]:
+        times = np.array([float(each) for each in self.layout.times])
+        ends = np.minimum(np.append(times[1:], np.inf), horizon)
+        lengths, before = np.clip(ends - times, 0.0, None), min(times[0], horizon)
+        estimate, error, low, high = restricted_mean(cells, self.noise, lengths, before, _factor(level))
+        return float(estimate), float(low), float(high), float(error)
+
+    def _less_first(self, name: str, found: Sequence[tuple[float, float, float, float]]) -> ResultTable:
+        """Differences from the first group: each end of an interval is as far from the estimate as both parts say."""
+        (first, low, high, _), ends = found[0], []
+        for value, least, most, _ in found[1:]:
+            if np.isnan(first) or np.isnan(value):
+                ends.append((float("nan"), least - high, most - low))
+                continue
+            gap = value - first
+            ends.append((gap, gap - np.hypot(value - least, high - first), gap + np.hypot(most - value, first - low)))
+        columns: dict[str, Sequence[Cell]] = {
+            self.layout.by: list(self.layout.groups[1:]),
+            "estimate": [each[0] for each in ends],
+            "low": [float(each[1]) for each in ends],
+            "high": [float(each[2]) for each in ends],
+        }
+        return ResultTable(name=name, columns=columns)
+
+    def _rows(
+        self, name: str, ends: Sequence[tuple[float, float, float, float]], *, error: bool = False
+    ) -> ResultTable:
+        columns: dict[str, Sequence[Cell]] = {self.layout.by: list(self.layout.groups)} if self.layout.groups else {}
+        columns |= {part: [each[place] for each in ends] for place, part in enumerate(("estimate", "low", "high"))}
+        if error:
+            columns["standard_error"] = [each[3] for each in ends]
+        return ResultTable(name=name, columns=columns)
+
+    def _labels(self) -> dict[str, Sequence[Cell]]:
+        times = [_number(each) for each in self.layout.times]
+        columns: dict[str, Sequence[Cell]] = {}
+        if self.layout.groups:
+            columns[self.layout.by] = [group for group in self.layout.groups for _ in times]
+        return columns | {self.layout.time: times * len(self.curves)}
+
+    def _main(self, level: float) -> ResultTable:
+        shown = [self._shown(curve, _factor(level)) for curve in self.curves]
+        columns = self._labels() | {
+            "at_risk": _joined([curve.at_risk for curve in self.curves]),
+            "events": _joined([curve.events for curve in self.curves]),
+            "survival": _joined([value for value, _, _ in shown]),
+            "low": _joined([low for _, low, _ in shown]),
+            "high": _joined([high for _, _, high in shown]),
+        }
+        return ResultTable(name="survival", columns=columns)
+
+    def _hazard(self, level: float) -> ResultTable:
+        ends = [hazard_limits(curve, _factor(level)) for curve in self.curves]
+        values = [np.where(curve.estimable, -falling(-curve.hazard), np.nan) for curve in self.curves]
+        columns = self._labels() | {
+            "hazard": _joined([np.maximum(value, 0.0) for value in values]),
+            "low": _joined([low for low, _ in ends]),
+            "high": _joined([high for _, high in ends]),
+        }
+        return ResultTable(name="hazard", columns=columns)
+
+    def _band(self, level: float) -> ResultTable:
+        seed = int.from_bytes(sha256(self.release.statement.identifier.encode()).digest()[:8], "big")
+        generator = np.random.default_rng(seed)  # so that a band is the same each time it is shown
+        factors = [uniform_factor(cells, self.noise, level, generator) for cells in self.cells]
+        shown = [self._shown(curve, factor) for curve, factor in zip(self.curves, factors, strict=True)]
+        columns = self._labels() | {
+            "survival": _joined([value for value, _, _ in shown]),
+            "low": _joined([low for _, low, _ in shown]),
+            "high": _joined([high for _, _, high in shown]),
+        }
+        return ResultTable(name="band", columns=columns)
+
+    def _median(self, level: float) -> ResultTable:
+        found = []
+        for curve in self.curves:
+            value, low, high = self._shown(curve, _factor(level))
+            middle, least, most = (self._first(part <= 0.5) for part in (value, low, high))
+            found.append((middle, min(least, float(self.layout.times[-1])), most, 0.0))  # it may lie behind the end
+        return self._rows("median", found)
+
+    def _first(self, reached: npt.NDArray[np.bool_]) -> float:
+        places = np.flatnonzero(reached)
+        return float(self.layout.times[places[0]]) if len(places) else float("inf")
+
+
+def _level(confidence: Exact) -> float:
+    level = probability(confidence, "confidence")
+    if level in (0, 1):
+        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    return float(level)
+
+
+def _factor(level: float) -> float:
+    return float(norm.ppf((1 + level) / 2))
+
+
+def _number(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _joined(parts: Sequence[Floats]) -> list[Cell]:
+    return [float(value) for value in np.concatenate(parts)]

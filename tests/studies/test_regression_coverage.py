@@ -1,0 +1,130 @@
+"""95% intervals of regressions hold the coefficients of known populations; those that forget the noise do not."""
+
+from math import sqrt
+from typing import Any
+
+import pytest
+
+from tests.studies import simulated_regressions as simulated
+from tests.studies.simulated_regressions import Seen
+
+LEAST = 0.945
+STRAYS = 6.2
+"""Standard errors of a share of runs: beyond them by chance in fewer than 1e-9 of tries."""
+FEW, MANY = 3_000, 120_000
+
+
+def bound(runs: int, least: float = LEAST) -> float:
+    return least - STRAYS * sqrt(least * (1 - least) / runs)
+
+
+def judged(seen: Seen) -> None:
+    assert seen.covered >= bound(seen.runs), seen
+
+
+LINEAR: list[dict[str, Any]] = [
+    {"wards": 0, "rows": 200, "epsilon": 1, "delta": 1e-6},
+    {"wards": 0, "rows": 200, "epsilon": 3, "delta": 0.0},
+    {"wards": 4, "rows": 200, "epsilon": 3, "delta": 1e-6},
+    {"wards": 0, "rows": 200, "epsilon": 0.3, "delta": 1e-6},
+    {"wards": 0, "rows": 1000, "epsilon": 1, "delta": 1e-6},
+    {"wards": 0, "rows": 1000, "epsilon": 1, "delta": 0.0},
+    {"wards": 4, "rows": 1000, "epsilon": 1, "delta": 1e-6},
+    {"wards": 0, "rows": 5000, "epsilon": 1, "delta": 1e-6},
+]
+
+
+def linear(case: dict[str, Any], runs: int) -> Seen:
+    asked = {name: value for name, value in case.items() if name != "wards"}
+    return simulated.linear_coverage(simulated.design(wards=case["wards"]), runs=runs, **asked)
+
+
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", LINEAR[:3], ids=str)
+def test_coefficients_of_a_linear_regression_are_covered(case: dict[str, Any]) -> None:
+    seen = linear(case, FEW)
+    judged(seen)
+    assert seen.naive < 0.5, seen  # the same fit with the noise left out of its standard errors
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", LINEAR, ids=str)
+def test_coefficients_of_a_linear_regression_are_covered_in_many_runs(case: dict[str, Any]) -> None:
+    judged(linear(case, MANY))
+
+
+LOGISTIC: list[dict[str, Any]] = [
+    {"rows": 200, "epsilon": 1, "base": -0.3},
+    {"rows": 200, "epsilon": 0.3, "base": -0.3},
+    {"rows": 200, "epsilon": 1, "base": -2.0},
+    {"rows": 1000, "epsilon": 0.3, "base": -2.0},
+    {"rows": 1000, "epsilon": 1, "base": -0.3},
+]
+
+
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", LOGISTIC[:2], ids=str)
+def test_coefficients_of_a_logistic_regression_are_covered(case: dict[str, Any]) -> None:
+    seen = simulated.logistic_coverage(runs=FEW, **case)
+    judged(seen)
+    if case["epsilon"] < 1:
+        assert seen.naive < 0.85, seen
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", LOGISTIC, ids=str)
+def test_coefficients_of_a_logistic_regression_are_covered_in_many_runs(case: dict[str, Any]) -> None:
+    judged(simulated.logistic_coverage(runs=MANY, **case))
+
+
+POISSON: list[dict[str, Any]] = [
+    {"rows": 200, "epsilon": 1, "base": 1.0, "spread": True},
+    {"rows": 1000, "epsilon": 1, "base": 0.0, "spread": False},
+    {"rows": 1000, "epsilon": 3, "base": 1.0, "spread": True},
+]
+
+
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", POISSON[:1], ids=str)
+def test_coefficients_of_a_poisson_regression_are_covered(case: dict[str, Any]) -> None:
+    seen = simulated.poisson_coverage(runs=FEW, **case)
+    judged(seen)
+    assert seen.naive < 0.85, seen
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", POISSON, ids=str)
+def test_coefficients_of_a_poisson_regression_are_covered_in_many_runs(case: dict[str, Any]) -> None:
+    judged(simulated.poisson_coverage(runs=MANY, **case))
+
+
+SCORES: list[dict[str, Any]] = [
+    {"rows": 200, "epsilon": 0.3, "events": 0.5, "apart": 0.0},
+    {"rows": 1000, "epsilon": 3, "events": 0.1, "apart": 6.0},
+    {"rows": 200, "epsilon": 1, "events": 0.2, "apart": 2.0},
+    {"rows": 1000, "epsilon": 1, "events": 0.2, "apart": 2.0},
+    {"rows": 5000, "epsilon": 1, "events": 0.1, "apart": 6.0},
+]
+
+
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", SCORES[:2], ids=str)
+def test_areas_and_shares_are_covered(case: dict[str, Any]) -> None:
+    area, forgotten, shares = simulated.score_coverage(runs=FEW, **case)
+    assert area >= bound(FEW), area
+    assert shares >= bound(FEW // 10), shares
+    if case["epsilon"] < 1:
+        assert forgotten < 0.85, forgotten
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", SCORES, ids=str)
+def test_areas_and_shares_are_covered_in_many_runs(case: dict[str, Any]) -> None:
+    runs = MANY // 24
+    found = [simulated.score_coverage(runs=runs, seed=seed, **case) for seed in range(24)]
+    for place, tries in ((0, MANY), (2, MANY // 10)):
+        assert sum(each[place] for each in found) / len(found) >= bound(tries), found

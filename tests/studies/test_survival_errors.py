@@ -1,0 +1,196 @@
+"""Intervals, bands and tests of survival hold what they say; copies without noise in them do not.
+
+All runs are drawn from fixed seeds. The tables of the full sizes are in docs/proofs/survival.md.
+"""
+
+import numpy as np
+import pytest
+
+from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, in_blocks
+from sfumato.studies.grouped_cox import hazard_ratios
+from sfumato.studies.log_rank import log_rank_score
+from sfumato.studies.survival_curve import (
+    falling,
+    hazard_limits,
+    limits,
+    restricted_mean,
+    survival_curve,
+    uniform_factor,
+)
+from tests.studies.exits import drawn, exit_law, with_noise
+
+SIZES = [(number, epsilon) for number in (30, 200, 1000) for epsilon in (0.3, 1.0, 3.0)]
+BATCH = 500
+
+
+def batches(runs: int) -> list[int]:
+    return [BATCH] * (runs // BATCH)
+
+
+def point_coverage(steps: int, number: int, epsilon: float, runs: int, seed: int) -> dict[str, float]:
+    """The least coverage over six times of pointwise intervals, and that of the restricted mean."""
+    generator = np.random.default_rng(seed)
+    law, survival = exit_law(steps)
+    points = np.unique([0, steps // 10, steps // 4, steps // 2, 3 * steps // 4, steps - 1])
+    hazard = np.arange(1, steps + 1) * (1 - survival[0])
+    lengths = np.append(np.ones(steps - 1), 0.0)
+    mean = 1 + survival[:-1].sum()
+    curve_hits, hazard_hits, mean_hits = np.zeros(len(points)), np.zeros(len(points)), 0
+    for size in batches(runs):
+        cells, noise = with_noise(generator, drawn(generator, law, number, size), epsilon)
+        curve = survival_curve(cells, noise, points.tolist())
+        low, high = limits(curve, 1.96)
+        curve_hits += ((low <= survival[points] + 1e-12) & (survival[points] - 1e-12 <= high)).sum(axis=0)
+        low, high = hazard_limits(curve, 1.96)
+        hazard_hits += ((low <= hazard[points]) & (hazard[points] <= high)).sum(axis=0)
+        _, _, low, high = restricted_mean(cells, noise, lengths, 1.0, 1.96)
+        mean_hits += int(((low <= mean) & (mean <= high)).sum())
+    return {"curve": curve_hits.min() / runs, "hazard": hazard_hits.min() / runs, "mean": mean_hits / runs}
+
+
+def size_of_test(steps: int, number: int, epsilon: float, runs: int, seed: int, *, told: bool = True) -> float:
+    """How often equal groups are told apart; ``told`` whether the test knows of the noise."""
+    generator = np.random.default_rng(seed)
+    law, _ = exit_law(steps)
+    rejected = 0
+    for size in batches(runs):
+        exact = np.stack([drawn(generator, law, number, size) for _ in range(2)], axis=1)
+        cells, noise = with_noise(generator, exact, epsilon)
+        if not told:
+            cells, noise, _ = in_blocks(cells, noise)
+            noise = ExitNoise(variance=1e-9, steps=noise.steps)
+        rejected += int((log_rank_score(cells, noise).p < 0.05).sum())
+    return rejected / runs
+
+
+@pytest.mark.parametrize(("number", "epsilon"), SIZES)
+def test_points_hazards_and_mean_times_are_covered(number: int, epsilon: float) -> None:
+    found = point_coverage(30, number, epsilon, 3000, seed=1)
+    assert found["curve"] > 0.93  # the least of six points, each 95% less 5 deviations of 3,000 runs
+    assert found["hazard"] > 0.93
+    assert found["mean"] > (0.93 if number >= 200 else 0.915)
+
+
+def test_points_of_a_year_of_days_are_covered() -> None:
+    found = point_coverage(365, 200, 1.0, 500, seed=2)
+    assert min(found.values()) > 0.925
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "epsilon"), SIZES)
+@pytest.mark.parametrize(("steps", "runs"), [(30, 120_000), (365, 12_000)])
+def test_coverage_at_full_size(steps: int, runs: int, number: int, epsilon: float) -> None:
+    found = point_coverage(steps, number, epsilon, runs, seed=3)
+    slack = 0.0 if runs > 100_000 else 0.006
+    assert min(found["curve"], found["hazard"]) > 0.945 - slack
+    enough = number >= 200 and number >= 12 * np.sqrt(steps) / epsilon
+    assert found["mean"] > (0.94 if enough else 0.93) - slack
+
+
+def clamped_coverage(steps: int, number: int, epsilon: float) -> float:
+    """What practice without care does: negative cells are set to 0, and Greenwood's variance knows of no noise."""
+    generator = np.random.default_rng(4)
+    law, survival = exit_law(steps)
+    noisy, _ = with_noise(generator, drawn(generator, law, number, 300), epsilon)
+    cells = np.maximum(noisy, 0.0)
+    risk = np.maximum(at_risk(cells), 1e-9)
+    share = np.clip(cells[:, 0] / risk, 0.0, 1 - 1e-9)
+    curve = np.cumprod(1 - share, axis=-1)
+    error = curve * np.sqrt(np.cumsum(share / (risk * (1 - share)), axis=-1))
+    middle = steps // 2
+    return float((np.abs(curve[:, middle] - survival[middle]) <= 1.96 * error[:, middle]).mean())
+
+
+def test_clamped_cells_with_greenwoods_variance_do_not_cover() -> None:
+    assert clamped_coverage(30, 1000, 0.3) < 0.87
+    assert clamped_coverage(365, 1000, 0.3) < 0.2
+
+
+@pytest.mark.parametrize(("steps", "number", "epsilon"), [(30, 30, 1.0), (30, 200, 0.3), (30, 1000, 1.0)])
+def test_log_rank_rejects_equal_groups_as_often_as_it_says(steps: int, number: int, epsilon: float) -> None:
+    assert size_of_test(steps, number, epsilon, 4000, seed=5) < 0.066
+
+
+def test_log_rank_without_the_noise_rejects_too_often() -> None:
+    assert size_of_test(30, 200, 0.3, 1000, seed=6, told=False) > 0.15
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "epsilon"), SIZES)
+@pytest.mark.parametrize("steps", [30, 365])
+def test_size_of_log_rank_at_full_size(steps: int, number: int, epsilon: float) -> None:
+    found = size_of_test(steps, number, epsilon, 10_000, seed=7)
+    assert found < 0.0604
+    if number >= 200 and number >= 6 * np.sqrt(steps) / epsilon:
+        assert found > 0.04
+
+
+def test_log_rank_of_three_groups_and_of_unequal_ones() -> None:
+    generator = np.random.default_rng(8)
+    law, _ = exit_law(30)
+    exact = np.stack([drawn(generator, law, number, 2000) for number in (800, 300, 300)], axis=1)
+    cells, noise = with_noise(generator, exact, 0.5)
+    found = log_rank_score(cells, noise)
+    assert found.freedom == 2
+    assert 0.035 < (found.p < 0.05).mean() < 0.067
+
+
+def test_log_rank_sees_a_difference_and_has_no_verdict_in_pure_noise() -> None:
+    generator = np.random.default_rng(9)
+    arms = [exit_law(30, hazard=hazard)[0] for hazard in (1.0, 0.5)]
+    exact = np.stack([drawn(generator, law, 500, 200) for law in arms], axis=1)
+    assert (log_rank_score(*with_noise(generator, exact, 1.0)).p < 0.05).mean() > 0.95
+    few = np.stack([drawn(generator, law, 5, 200) for law in arms], axis=1)
+    lost = log_rank_score(*with_noise(generator, few, 0.1))
+    assert not lost.verdict[lost.used == 0].any()
+    assert (lost.p[lost.used == 0] == 1).all()
+    assert (lost.used == 0).mean() > 0.8
+
+
+def band_coverage(steps: int, number: int, epsilon: float, runs: int, seed: int) -> tuple[float, float]:
+    """How often the whole curve lies in the band, and in pointwise intervals taken for one."""
+    generator = np.random.default_rng(seed)
+    law, survival = exit_law(steps)
+    hits = np.zeros(2)
+    for exact in drawn(generator, law, number, runs):
+        cells, noise = with_noise(generator, exact, epsilon)
+        curve = survival_curve(cells, noise)
+        for place, factor in enumerate((uniform_factor(cells, noise, 0.95, generator), 1.96)):
+            low, high = limits(curve, factor)
+            inside = (falling(low) <= survival + 1e-12) & (survival - 1e-12 <= falling(high))
+            hits[place] += inside.all()
+    return float(hits[0] / runs), float(hits[1] / runs)
+
+
+def test_a_band_holds_the_whole_curve_and_points_do_not() -> None:
+    band, points = band_coverage(30, 200, 1.0, 120, seed=10)
+    assert band > 0.87
+    assert points < 0.87
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "epsilon"), SIZES)
+def test_bands_at_full_size(number: int, epsilon: float) -> None:
+    band, _ = band_coverage(30, number, epsilon, 2000, seed=11)
+    assert band > 0.93 - 0.012
+
+
+def ratio_coverage(number: int, epsilon: float, beta: float, runs: int, seed: int) -> float:
+    generator = np.random.default_rng(seed)
+    arms: list[Floats] = [exit_law(30, hazard=hazard)[0] for hazard in (float(np.exp(beta)), 1.0)]
+    exact = np.stack([drawn(generator, law, number, runs) for law in arms], axis=1)
+    found = hazard_ratios(*with_noise(generator, exact, epsilon), 1.96)
+    return float(((found.low <= beta) & (beta <= found.high)).mean())
+
+
+@pytest.mark.parametrize("beta", [0.0, -0.5])
+def test_hazard_ratios_are_covered(beta: float) -> None:
+    assert ratio_coverage(200, 1.0, beta, 150, seed=12) > 0.9
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("beta", [0.0, -0.5])
+@pytest.mark.parametrize(("number", "epsilon"), [size for size in SIZES if size[0] >= 200])
+def test_coverage_of_hazard_ratios_at_full_size(number: int, epsilon: float, beta: float) -> None:
+    found = np.mean([ratio_coverage(number, epsilon, beta, 500, seed=13 + part) for part in range(8)])
+    assert found > 0.94 - 0.01
