@@ -10,6 +10,7 @@ NAMES = (
     "accuracy",
     "counts",
     "graphs",
+    "inference",
     "ledger",
     "local",
     "matrix",

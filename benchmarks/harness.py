@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("sfumato", "numpy", "pyarrow", "duckdb", "ibis-framework")
+PACKAGES = ("sfumato", "numpy", "scipy", "pyarrow", "duckdb", "ibis-framework", "statsmodels", "lifelines")
 PAIRS = 7
 
 

@@ -40,6 +40,8 @@ class Line:
     ours: Span
     theirs: Span
     sure: tuple[float, float]
+    ratio: bool = False
+    """Whether it is a ratio, whose interval is measured on a logarithmic scale."""
 
     @property
     def difference(self) -> float:
@@ -49,11 +51,15 @@ class Line:
     @property
     def widths(self) -> float:
         """How many times wider our interval is."""
+        if self.ratio:
+            if self.ours[1] <= 0:
+                return math.inf
+            return math.log(self.ours[2] / self.ours[1]) / math.log(self.theirs[2] / self.theirs[1])
         return (self.ours[2] - self.ours[1]) / (self.theirs[2] - self.theirs[1])
 
     @property
     def holds(self) -> bool:
-        """Whether theirs lies in our interval, and ours is no narrower by more than rounding and method explain."""
+        """Whether theirs lies in our interval of almost certainty."""
         return self.sure[0] <= self.theirs[0] <= self.sure[1]
 
 

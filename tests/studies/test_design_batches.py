@@ -132,7 +132,7 @@ def test_a_comparison_of_batches_is_one_charge(vault: sf.Vault, tmp_path: Path) 
     assert again.statement.query.batch_comparison(again).p_value == found.p_value  # type: ignore[attr-defined]
     for text in ("Comparison of batches", "they differ: a batch effect", "batch = lot and instrument = device"):
         assert text in str(found)
-    assert "批次效应" in found.text("zh")
+    assert "批次效应" in found.summary("zh")
     picture = found.picture()
     assert picture is not None
     assert len(picture.rows) == 6

@@ -62,7 +62,7 @@ def test_it_is_shown_and_drawn() -> None:
     least = found.table().columns["loss and price"]
     assert min(least) == least[2]
     assert found.plot().to_dict()["title"]["text"] == "The ε at which loss and price together are least"
-    assert "由人决定" in found.text("zh")
+    assert "由人决定" in found.summary("zh")
 
 
 @pytest.mark.parametrize(

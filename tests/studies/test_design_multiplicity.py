@@ -36,7 +36,7 @@ def test_by_hand_and_by_name() -> None:
     assert sf.adjust([0.01, 0.04, 0.03], method="benjamini-hochberg").rejected == ("test 1", "test 2", "test 3")
     assert sf.adjust([0.01, 0.04], method="bonferroni").adjusted == pytest.approx((0.02, 0.08))
     assert "Holm" in str(found)
-    assert "校正" in found.text("zh")
+    assert "校正" in found.summary("zh")
 
 
 def test_a_false_rejection_among_true_hypotheses_is_as_rare_as_stated() -> None:

@@ -119,7 +119,7 @@ def test_lists_give_a_table_and_curves_and_words_in_both_languages() -> None:
     picture = planned.picture()
     assert picture is not None
     assert {row.group for row in picture.rows} == {"ε = 0.1", "ε = 1", "without noise"}
-    assert "检验功效" in planned.text("zh")
+    assert "检验功效" in planned.summary("zh")
     assert "for people to judge" in str(planned)
     few = sf.power("proportion", first=0.02, second=0.01, n=50, epsilon=1)
     assert "fewer than 5 events" in str(few)

@@ -130,7 +130,7 @@ def test_two_releases_of_the_same_question() -> None:
     assert table["estimate"][2] == pytest.approx(table["estimate"][0] - table["estimate"][1])
     for text in ("they agree", "Agreement expected beforehand", "not of this pair"):
         assert text in str(found)
-    assert "一致" in found.text("zh")
+    assert "一致" in found.summary("zh")
     other = sf.replication(asked(samples([0.3])[0]), asked(samples([0.1, 0.1])[1]))
     assert other.p_value < 0.01
 
@@ -225,7 +225,7 @@ def test_bias_of_a_limit_is_a_figure_of_its_own() -> None:
         float(release["within_limit"].forms[0].value - release["count"].forms[0].value)
     )
     assert "Sampling is not in it" in str(found)
-    assert "偏差" in found.text("zh")
+    assert "偏差" in found.summary("zh")
 
 
 @pytest.mark.alpha(1e-10)

@@ -178,7 +178,7 @@ def test_a_result_is_printed_drawn_and_told_in_both_languages() -> None:
                 assert result.word(word, language)
         assert len(str(result).splitlines()) > 5
     assert "age" in str(results[0])
-    assert "std err" in str(results[0])
+    assert "standard error" in str(results[0])
     assert results[1].picture().log
     assert results[0].to_arrow().column_names[:7] == [
         "term",

@@ -18,6 +18,7 @@ import pytest
 import sfumato.studies
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.terminal import text_width, wrapped
+from sfumato.demo.clinic import visits
 from sfumato.errors import InvalidInput, MissingExtra, Unsupported
 from sfumato.reports.plots import worked_out
 from sfumato.reports.plots.theme import palette
@@ -93,6 +94,14 @@ def test_printing_is_the_summary(result: FakeResult) -> None:
     assert "weighted least squares" in str(result)
     assert "<0.001" in str(result)
     assert "90%" in result.summary(confidence=0.9)
+
+
+def test_a_result_of_the_stored_answer_prints_the_same() -> None:
+    table = visits()
+    first, again = (table.count().release(epsilon=1) for _ in range(2))
+    assert again.repeated
+    assert str(FakeResult(sources=(first,))) == str(FakeResult(sources=(again,)))
+    assert str(first) != str(again), "a release says what its delivery cost"
 
 
 def test_chinese_has_its_own_names_of_columns(result: FakeResult) -> None:

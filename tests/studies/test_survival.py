@@ -191,8 +191,8 @@ def test_tests_between_groups(exact: SurvivalResult, table: Table) -> None:
 
 def test_it_prints_as_a_table_with_facts_and_notes(noisy: SurvivalResult) -> None:
     text = str(noisy)
-    assert text.startswith("Survival by week\n  method")
-    assert "at_risk  events  survival" in text
+    assert text.startswith("Survival by week\n")
+    assert "at risk  events  survival" in text
     assert "both in them" in text
     assert str(noisy.hazard_ratio()).startswith("Hazard ratio, beside a")
     assert noisy.word(noisy.title, "zh") == "按 week 的生存"

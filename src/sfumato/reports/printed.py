@@ -26,7 +26,7 @@ def printed(release: Release, language: str = "en") -> str:
     Made from the release alone; whatever could move a cursor is spelled out.
     """
     said = only_release(release).statement
-    lines = [*protection(release, language)]
+    lines = [_charge(release, language), _guarded(release, language)]
     try:
         title = asked(said, language)
         table = _table(release, language)
@@ -40,14 +40,22 @@ def printed(release: Release, language: str = "en") -> str:
 
 
 def protection(release: Release, language: str) -> tuple[str, str]:
-    """What was spent, and who is protected, a line each."""
-    said = only_release(release).statement
-    relation = "add_remove" if said.unit.relation is Relation.ADD_REMOVE else "replace"
+    """What its answer cost, whether it was delivered again or not, and who is protected; a line each."""
+    spend = written(only_release(release).statement.spend, language)
+    return message(language, "printed.spent", spend=spend), _guarded(release, language)
+
+
+def _charge(release: Release, language: str) -> str:
+    """What this delivery cost."""
     spent = "printed.repeated" if release.repeated else "printed.spent"
-    return (
-        message(language, spent, spend=written(said.spend if release.repeated else release.charged, language)),
-        message(language, f"printed.protected_{relation}", unit=protected(said.unit, language, told_by=True)),
-    )
+    amount = release.statement.spend if release.repeated else release.charged
+    return message(language, spent, spend=written(amount, language))
+
+
+def _guarded(release: Release, language: str) -> str:
+    unit = release.statement.unit
+    relation = "add_remove" if unit.relation is Relation.ADD_REMOVE else "replace"
+    return message(language, f"printed.protected_{relation}", unit=protected(unit, language, told_by=True))
 
 
 def _limit(release: Release, language: str) -> str:

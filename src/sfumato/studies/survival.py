@@ -30,7 +30,6 @@ from sfumato.studies.survival_curve import (
     survival_curve,
     uniform_factor,
 )
-from sfumato.studies.survival_text import text_of
 
 __all__ = ["LogRankResult", "SurvivalEstimates", "SurvivalLayout", "SurvivalResult"]
 
@@ -85,11 +84,6 @@ class SurvivalEstimates(StudyResult):
         shown = self.table(confidence=confidence).columns
         return float(shown["low"][0]), float(shown["high"][0])  # type: ignore[arg-type]  # columns of numbers
 
-    def __str__(self) -> str:
-        return text_of(self)
-
-    __repr__ = __str__
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LogRankResult(StudyResult):
@@ -131,11 +125,6 @@ class LogRankResult(StudyResult):
     def notes(self) -> tuple[Word, ...]:
         """Whether there is a verdict, and what the p-value covers."""
         return (Phrase("survival.tested" if self.verdict else "survival.no_verdict"),)
-
-    def __str__(self) -> str:
-        return text_of(self)
-
-    __repr__ = __str__
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,11 +317,6 @@ class SurvivalResult(StudyResult):
 
         named = Phrase("survival.hazard_ratio", {"group": self.layout.groups[0]})
         return self._estimates(named, made, Phrase("survival.proportional"))
-
-    def __str__(self) -> str:
-        return text_of(self, period=len(self.layout.times))
-
-    __repr__ = __str__
 
     def _named(self, place: int) -> str:
         return f"{self.layout.by} {self.layout.groups[place]}: " if self.layout.groups else ""

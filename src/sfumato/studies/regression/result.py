@@ -191,11 +191,6 @@ class RegressionResult(StudyResult):
             log=ratio,
         )
 
-    def __str__(self) -> str:
-        return summary(self)
-
-    __repr__ = __str__
-
 
 def heavier(z: float, excess: NDArray[np.float64]) -> NDArray[np.float64]:
     """A quantile of a distribution with this excess kurtosis from that of one without (Cornish and Fisher).
@@ -232,38 +227,3 @@ def excess_of(
 def _ratio(coefficient: float) -> float:
     """The exponential, which is infinite where a number has no room for it."""
     return inf if coefficient > 700 else exp(coefficient)
-
-
-def summary(result: RegressionResult, confidence: Exact = Fraction(19, 20), language: str = "en") -> str:
-    """The result as text: facts, the table of coefficients, notes."""
-    percent = 100 * float(probability(confidence, "confidence"))
-    table = result.table(None, confidence)
-    heads = {"term": "", "coefficient": "coef", "standard_error": "std err", "z": "z", "p": "P>|z|"}
-    heads |= {"low": f"[{percent:g}%", "high": "CI]", "odds_ratio": "odds ratio", "rate_ratio": "rate ratio"}
-    shown = [name for name in table.columns if name in heads]
-    cells = [[heads[name] for name in shown]]
-    cells += [[_shown(name, table.columns[name][place]) for name in shown] for place in range(len(result.names))]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(shown))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if not place else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in cells
-    ]
-    rule = "=" * max(map(len, lines))
-    facts = [f"{result.word(name, language)}: {result.word(value, language)}" for name, value in result.facts]
-    notes = [f"- {result.word(note, language)}" for note in result.notes]
-    return "\n".join(
-        [result.word(result.title, language), rule, *facts, rule, lines[0], "-" * len(rule), *lines[1:], rule, *notes]
-    )
-
-
-def _shown(name: str, cell: Cell) -> str:
-    if not isinstance(cell, float):
-        return str(cell)
-    if cell != cell:
-        return "-"
-    if not isfinite(cell):
-        return "inf" if cell > 0 else "-inf"
-    return f"{cell:.3f}" if name in ("z", "p") else f"{cell:.4g}"

@@ -151,18 +151,6 @@ class ScoredCounts(StudyResult):
         """The score, the outcome, what it cost."""
         return _facts(self.release, self.outcome, self.score)
 
-    def __str__(self) -> str:
-        table = self.table()
-        lines = [self.word(self.title), *(f"{self.word(name)}: {self.word(value)}" for name, value in self.facts)]
-        lines.append("  ".join(f"{name:>14}" for name in table.columns))
-        lines += [
-            "  ".join(f"{cell:>14.4g}" if isinstance(cell, float) else f"{cell!s:>14}" for cell in row)
-            for row in zip(*table.columns.values(), strict=True)
-        ]
-        return "\n".join([*lines, *(f"- {self.word(note)}" for note in self.notes)])
-
-    __repr__ = __str__
-
 
 def _z(confidence: Exact) -> float:
     from scipy import stats
