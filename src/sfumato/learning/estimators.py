@@ -245,7 +245,7 @@ class _Estimator:
         """Weights and constants of all outputs on the scale of the columns; there are none of a network with layers."""
         if not hasattr(self, "_features") or self.hidden:
             raise AttributeError("coef_ and intercept_ are those of a fitted model without hidden layers")
-        last = cast("nn.Linear", self.model_[-1])
+        last = cast("nn.Linear", cast("nn.Sequential", self.model_)[-1])
         weights, constants = last.weight.detach().double().numpy(), last.bias.detach().double().numpy()
         places = [middle(pair) for pair in self._features.bounds.values()]
         words = len(self._features.names) - len(places)
