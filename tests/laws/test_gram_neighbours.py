@@ -18,7 +18,7 @@ from sfumato.engines.bounded import bounded_totals, totals_by_cell
 from sfumato.engines.expressions import col
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
-from sfumato.tables.queries.gram import HEIGHT, Gram
+from sfumato.tables.queries.gram import HEIGHT, GramMatrix
 from tests.engines.loading import on
 from tests.laws.neighbours import Neighbours, around_persons, around_records, owned, slack, violations
 from tests.laws.plans import engine
@@ -53,10 +53,10 @@ def held(name: str) -> Clamped:
     return Clamped(value=col(name).node, low=Fraction(-1), high=Fraction(3))
 
 
-def asked(*terms: tuple[str, ...]) -> Gram:
+def asked(*terms: tuple[str, ...]) -> GramMatrix:
     named = {name for term in terms for name in term}
     factors = {"sex": ("F", "M"), "ward": ("a", "b", "c")}
-    return Gram(
+    return GramMatrix(
         dataset=Dataset(name="patients", edition="1"),
         outcome=held("y"),
         numbers=tuple(held(name) for name in ("x", "z") if name in named),
@@ -178,7 +178,7 @@ def test_the_engine_adds_up_as_by_hand() -> None:
         assert sums[world].tolist() == expected
 
 
-def by_hand(query: Gram, row: Patient) -> list[int]:
+def by_hand(query: GramMatrix, row: Patient) -> list[int]:
     """The products of one row in plain whole numbers."""
     root = 2**15
     held, codes = {}, {"sex": {"F": 0, "M": 1}.get(row.sex or ""), "ward": "abc".find(row.ward or "-")}
