@@ -55,7 +55,7 @@ def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> Desig
     """How many rows of one unit can be in a group; ``across`` all groups, where these are put together again.
 
     >>> from sfumato.core.units import user
-    >>> design_of(user("id"), Limit(groups=2, rows_per_group=3), across=True).rows
+    >>> design_of(user("id", relation="replace"), Limit(groups=2, rows_per_group=3), across=True).rows
     6
     """
     if limit is None:
