@@ -23,6 +23,7 @@ from sfumato.studies.log_rank import log_rank_score
 from sfumato.studies.result import Cell, ResultTable, StudyResult
 from sfumato.studies.survival_curve import (
     Curve,
+    difference_limits,
     falling,
     hazard_limits,
     limits,
@@ -389,19 +390,11 @@ class SurvivalResult(StudyResult):
         return float(estimate), float(low), float(high), float(error)
 
     def _less_first(self, name: str, found: Sequence[tuple[float, float, float, float]]) -> ResultTable:
-        """Differences from the first group: each end of an interval is as far from the estimate as both parts say."""
-        (first, low, high, _), ends = found[0], []
-        for value, least, most, _ in found[1:]:
-            if np.isnan(first) or np.isnan(value):
-                ends.append((float("nan"), least - high, most - low))
-                continue
-            gap = value - first
-            ends.append((gap, gap - np.hypot(value - least, high - first), gap + np.hypot(most - value, first - low)))
-        columns: dict[str, Sequence[Cell]] = {
-            self.layout.by: list(self.layout.groups[1:]),
-            "estimate": [each[0] for each in ends],
-            "low": [float(each[1]) for each in ends],
-            "high": [float(each[2]) for each in ends],
+        """Differences from the first group."""
+        ends = [difference_limits(each[:3], found[0][:3]) for each in found[1:]]
+        columns: dict[str, Sequence[Cell]] = {self.layout.by: list(self.layout.groups[1:])}
+        columns |= {
+            part: [float(each[place]) for each in ends] for place, part in enumerate(("estimate", "low", "high"))
         }
         return ResultTable(name=name, columns=columns)
 

@@ -14,7 +14,16 @@ from scipy.optimize import isotonic_regression
 
 from sfumato.studies.exit_cells import CellNoise, Floats, at_risk
 
-__all__ = ["Curve", "falling", "hazard_limits", "limits", "restricted_mean", "survival_curve", "uniform_factor"]
+__all__ = [
+    "Curve",
+    "difference_limits",
+    "falling",
+    "hazard_limits",
+    "limits",
+    "restricted_mean",
+    "survival_curve",
+    "uniform_factor",
+]
 
 LOST = 2.0
 """In standard deviations of its noise: a number at risk below this is lost in noise, and a curve stops there."""
@@ -191,6 +200,21 @@ def restricted_mean(
     end = before + float(lengths.sum())
     estimate = np.where(rest > 0, np.nan, mean)
     return estimate, np.where(rest > 0, np.nan, error), np.clip(low, before, end), np.clip(high, before, end)
+
+
+def difference_limits(
+    ours: Sequence[Floats | float], theirs: Sequence[Floats | float]
+) -> tuple[Floats, Floats, Floats]:
+    """The difference of two independent figures (estimate, low, high) with its limits.
+
+    Each end is as far from the difference as the ends of both say together; without an estimate the ends themselves
+    are subtracted.
+    """
+    (value, low, high), (other, least, most) = (np.asarray(each, dtype=np.float64) for each in (ours, theirs))
+    gap = value - other
+    lower = np.where(np.isnan(gap), low - most, gap - np.hypot(value - low, most - other))
+    upper = np.where(np.isnan(gap), high - least, gap + np.hypot(high - value, other - least))
+    return gap, lower, upper
 
 
 def uniform_factor(cells: Floats, noise: CellNoise, confidence: float, generator: np.random.Generator) -> float:
