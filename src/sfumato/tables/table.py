@@ -47,7 +47,6 @@ from sfumato.engines.expressions import (
     written,
 )
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.studies.survival import SurvivalResult
 from sfumato.tables.clamped import Clamped, clamped, range_of
 from sfumato.tables.joins import Join, prefixed
 from sfumato.tables.keys import Keys, KeyValue, keys_of
@@ -73,8 +72,10 @@ from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.top import TopGroups
-from sfumato.tables.studies_survival import check_groups, survival_question
 from sfumato.tables.study import Study
+
+if TYPE_CHECKING:
+    from sfumato.studies.survival import SurvivalResult
 
 __all__ = ["Table"]
 
@@ -671,7 +672,7 @@ class Table:
         until: Exact | None = None,
         steps: int | None = None,
         by: str | None = None,
-    ) -> Study[SurvivalResult]:
+    ) -> "Study[SurvivalResult]":
         """Ask how long it takes until an event: Kaplan–Meier curves, by group where ``by`` names a declared column.
 
         ``time`` is how long each row was followed, ``event`` whether the event ended it; who is followed beyond
@@ -690,6 +691,8 @@ class Table:
         >>> round(result.at(2).estimate, 1)
         0.5
         """
+        from sfumato.tables.studies_survival import check_groups, survival_question  # SciPy, when it is asked
+
         asked = survival_question(
             dataset=self.dataset,
             facts=self._facts,
