@@ -22,7 +22,7 @@ from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import log_rank_score
 from sfumato.studies.result import Cell, ResultTable, StudyResult
 from sfumato.studies.survival_curve import (
-    Curve,
+    SurvivalCurve,
     difference_limits,
     falling,
     hazard_limits,
@@ -178,7 +178,7 @@ class SurvivalResult(StudyResult):
         return self.noise.cells_of(np.concatenate(levels, axis=-1))
 
     @cached_property
-    def curves(self) -> tuple[Curve, ...]:
+    def curves(self) -> tuple[SurvivalCurve, ...]:
         """One curve for each group, as computed: not yet made to fall."""
         return tuple(survival_curve(cells, self.noise) for cells in self.cells)
 
@@ -367,7 +367,7 @@ class SurvivalResult(StudyResult):
             )
         return float(asked), plain(asked)
 
-    def _shown(self, curve: Curve, factor: float) -> tuple[Floats, Floats, Floats]:
+    def _shown(self, curve: SurvivalCurve, factor: float) -> tuple[Floats, Floats, Floats]:
         """The curve and its limits as they are shown: the nearest ones that never rise."""
         low, high = limits(curve, factor) if np.isfinite(factor) else (0 * curve.noise, 0 * curve.noise + 1)
         value = np.full(len(self.layout.times), np.nan)
@@ -376,7 +376,7 @@ class SurvivalResult(StudyResult):
             value[:stop] = np.clip(falling(curve.survival[:stop]), 0.0, 1.0)
         return value, falling(low), falling(high)
 
-    def _point(self, curve: Curve, step: int, level: float) -> tuple[float, float, float, float]:
+    def _point(self, curve: SurvivalCurve, step: int, level: float) -> tuple[float, float, float, float]:
         if step < 0:
             return 1.0, 1.0, 1.0, 0.0
         value, low, high = (float(part[step]) for part in self._shown(curve, _factor(level)))

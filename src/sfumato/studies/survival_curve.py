@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 from sfumato.studies.exit_cells import CellNoise, Floats, at_risk
 
 __all__ = [
-    "Curve",
+    "SurvivalCurve",
     "difference_limits",
     "falling",
     "hazard_limits",
@@ -33,7 +33,7 @@ LUMP = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class SurvivalCurve:
     """A curve at m steps of time: arrays of the shape (…, m), or with some of the steps only in ``noise``."""
 
     at_risk: Floats
@@ -60,7 +60,7 @@ class Curve:
         return self.points < self.stop[..., None]
 
 
-def survival_curve(cells: Floats, noise: CellNoise, points: Sequence[int] | None = None) -> Curve:
+def survival_curve(cells: Floats, noise: CellNoise, points: Sequence[int] | None = None) -> SurvivalCurve:
     """Kaplan–Meier and Nelson–Aalen of noisy cells (…, 2, m); errors at the asked steps, or at all."""
     cells = np.asarray(cells, dtype=np.float64)
     risk, events = at_risk(cells), cells[..., 0, :]
@@ -80,7 +80,7 @@ def survival_curve(cells: Floats, noise: CellNoise, points: Sequence[int] | None
     number = np.maximum(risk[..., 0], 1.0)
     at = np.clip(survival[..., asked], 1e-9, 1.0)
     worth = np.maximum(np.minimum(number[..., None], risk[..., asked] / at), 1.0)
-    return Curve(
+    return SurvivalCurve(
         at_risk=risk,
         events=events,
         survival=survival,
@@ -121,7 +121,7 @@ def hazard_weights(inverse: Floats, slope: Floats, points: npt.NDArray[np.int_])
     return np.stack([np.where(passed, inverse[..., None, :], 0.0) - drag, -drag], axis=-2)
 
 
-def limits(curve: Curve, factor: float | Floats) -> tuple[Floats, Floats]:
+def limits(curve: SurvivalCurve, factor: float | Floats) -> tuple[Floats, Floats]:
     """Pointwise limits of the survival: all S with |Ŝ − S| ≤ factor·√(S(1 − S)/n + S²·N), within 0 and 1.
 
     Behind the stop the lower limit is 0 and the upper one that of the last step before it: survival never rises.
@@ -143,7 +143,7 @@ def limits(curve: Curve, factor: float | Floats) -> tuple[Floats, Floats]:
     return np.where(kept, low, 0.0), np.where(kept, high, last)
 
 
-def _longer(curve: Curve, sampling: Floats) -> Floats:
+def _longer(curve: SurvivalCurve, sampling: Floats) -> Floats:
     """By how much an interval is longer than a normal one, where few Laplace noises are most of the error.
 
     At 95% a Laplace error has 2.118 standard deviations for the 1.960 of a normal one; between the two the excess
@@ -153,7 +153,7 @@ def _longer(curve: Curve, sampling: Floats) -> Floats:
     return 1 + 0.081 * np.minimum(curve.tails * part**2 / 3, 1.0)
 
 
-def hazard_limits(curve: Curve, factor: float) -> tuple[Floats, Floats]:
+def hazard_limits(curve: SurvivalCurve, factor: float) -> tuple[Floats, Floats]:
     """Pointwise limits of the cumulative hazard: |Â − A| ≤ factor·√(A·κ/n + N), where κ = (e^Â − 1)/Â.
 
     Behind the stop there is no upper limit, and the lower one is the highest before it.
