@@ -1,0 +1,289 @@
+"""Studies of a table: methods of statisticians, each one question and what is made of its release.
+
+What they need of a table is public; what they do is in the modules that they call, which import NumPy and SciPy when
+they are first asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from sfumato.core.exact import Exact
+from sfumato.engines.expressions import Expression, Term
+from sfumato.tables.keys import KeyValue
+from sfumato.tables.study import Study
+
+if TYPE_CHECKING:
+    from sfumato.studies.batches import BatchComparison
+    from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
+    from sfumato.studies.regression.result import RegressionResult
+    from sfumato.studies.regression.scores import AucResult, CalibrationResult
+    from sfumato.studies.survival import SurvivalResult
+    from sfumato.tables.table import Table
+
+__all__ = ["StudiedTable"]
+
+
+class StudiedTable:
+    """What can be studied of a table, beside what can be asked of it.
+
+    Guarantee: each study is one ordinary question, charged and certified as any other; its result is made of the
+    release alone. Assumes: rows are independent; several rows of a person are refused before anything is spent.
+    """
+
+    __slots__ = ()
+
+    @property
+    def _table(self) -> "Table":
+        return cast("Table", self)
+
+    def compare_batches(self, value: str | Term, *, by: str = "batch") -> "Study[BatchComparison]":
+        """Compare batches, instruments, sites or steps of processing in the mean of a value; ``by`` says which.
+
+        The column is the one that was declared as such: ``vault.table(…, provenance={"batch": "batch_no"})``. The
+        result has the rows and the mean of each batch with intervals, and a joint test whose null distribution holds
+        sampling and noise. An evidence pack shows it.
+
+        Guarantee: one charge, for the sums of all batches together. Assumes: one row a person, or single rows are
+        protected; several rows of a person are refused. Proof: docs/proofs/design.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> rows = pa.table({"lot": ["a", "b"] * 300, "level": [3.0, 4.0] * 300})
+        >>> table = vault.table(rows, name="assays", version="1", keys={"lot": ["a", "b"]}, bounds={"level": (0, 10)},
+        ...                     provenance={"batch": "lot"})
+        >>> table.compare_batches("level").release(epsilon=1).verdict
+        'differ'
+        """
+        from sfumato.tables.studies_batches import batches_of
+
+        return batches_of(self._table, value, by)
+
+    def two_sample(
+        self,
+        outcome: str | Term | Expression,
+        *,
+        by: str | Term,
+        groups: Sequence[KeyValue] | None = None,
+        test: str = "auto",
+        bins: int | Sequence[object] | None = None,
+        blocks: str | Term | None = None,
+    ) -> "Study[TwoSampleResult]":
+        """Compare two groups: their shares of a condition, or the values of a column, with intervals and a p-value.
+
+        A condition, or a column of truth values, is compared by χ² with the noise in it, or with ``test="exact"``
+        conditionally as in Fisher's test; a number by Welch's test of means, or with ``test="rank"`` by Mann and
+        Whitney's over ``bins`` classes. With ``blocks`` the groups were assigned at random within each value of that
+        column, and shares are compared within it. ``preview(epsilon=…, rows=…)`` says what can be found.
+
+        Guarantee: one question and one charge; the result costs nothing more, and sampling and noise are both in its
+        p-value. Assumes: rows are independent persons. Proof: docs/proofs/comparisons.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> rows = pa.table({"arm": ["A", "B"] * 200, "died": [True, False] * 100 + [False, False] * 100})
+        >>> trial = vault.table(rows, name="trial", version="1", keys={"arm": ["A", "B"]})
+        >>> result = trial.two_sample("died", by="arm").release(epsilon=8)
+        >>> result.p_value < 0.01, round(result.estimate, 1)
+        (True, 0.5)
+        """
+        from sfumato.tables import studies_compare
+
+        return studies_compare.two_sample(
+            self._table, outcome, by=by, groups=groups, test=test, bins=bins, blocks=blocks
+        )
+
+    def contingency(
+        self,
+        rows: str | Term,
+        columns: str | Term | Expression,
+        *,
+        test: str = "chi-square",
+        scores: Sequence[float] | None = None,
+    ) -> "Study[ContingencyResult]":
+        """Test whether groups (``rows``) and categories (``columns``) are independent, for any number of both.
+
+        ``test="trend"`` tests whether a share rises or falls over ordered groups (Cochran and Armitage); ``scores`` are
+        the numbers that the groups stand for, else their own or their places.
+
+        Guarantee: as for :meth:`two_sample`. Proof: docs/proofs/comparisons.md
+
+        >>> from sfumato.demo.clinic import visits
+        >>> import sfumato as sf
+        >>> once = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> once.contingency("hospital", "sex").question.query.labels()["sex"]
+        ['F', 'M', 'F', 'M']
+        """
+        from sfumato.tables import studies_compare
+
+        return studies_compare.contingency(self._table, rows, columns, test=test, scores=scores)
+
+    def linear_regression(
+        self,
+        formula: str | None = None,
+        *,
+        outcome: str | None = None,
+        covariates: Sequence[str] | None = None,
+    ) -> "Study[RegressionResult]":
+        """A linear regression, such as ``"sbp ~ age + sex + C(ward)"``, or ``outcome=`` with ``covariates=[…]``.
+
+        Numbers need declared bounds, which their values are held to; factors need declared keys, the first of which is
+        the reference. ``a:b`` and ``a*b`` are products. All sums that it needs are one release.
+
+        Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
+        row of each person; complete cases; a residual variance that does not depend on the covariates.
+        Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.linear_regression(outcome="sbp", covariates=["age", "sex"]).question.query.design.names
+        ('Intercept', 'age', 'sex[M]')
+        """
+        from sfumato.tables import studies_regression
+
+        return studies_regression.linear_regression(
+            self._table, studies_regression.model_of(formula, outcome, covariates)
+        )
+
+    def logistic_regression(
+        self,
+        formula: str | None = None,
+        *,
+        outcome: str | None = None,
+        covariates: Sequence[str] | None = None,
+        cuts: Mapping[str, Sequence[object]] | None = None,
+        event: KeyValue | None = None,
+    ) -> "Study[RegressionResult]":
+        """A logistic regression on groups, such as ``"died ~ sex + age"`` with ``cuts={"age": [0, 40, 65, 120]}``.
+
+        Rows are counted in each cell of the covariates and the outcome, which is one ordinary release; the model is
+        fitted to the noisy counts. So every covariate must be a factor with declared keys, or a number that ``cuts``
+        turns into one. The outcome has two declared keys; ``event`` says which is the event, else it is the last one.
+
+        Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
+        row of each person; complete cases; that the model holds. Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.logistic_regression(outcome="sex", covariates=["hospital"]).question.query.size
+        4
+        """
+        from sfumato.tables import studies_cells, studies_regression
+
+        model = studies_regression.model_of(formula, outcome, covariates)
+        return studies_cells.logistic_regression(self._table, model, cuts=cuts or {}, event=event)
+
+    def poisson_regression(
+        self,
+        formula: str | None = None,
+        *,
+        outcome: str | None = None,
+        covariates: Sequence[str] | None = None,
+        cuts: Mapping[str, Sequence[object]] | None = None,
+    ) -> "Study[RegressionResult]":
+        """A regression of the logarithm of a mean on groups, such as ``"stays ~ sex + C(ward)"``, with rate ratios.
+
+        Rows, sums and squares of the outcome are added up in each cell of the covariates, for one charge. Covariates
+        are as for :meth:`logistic_regression`; the outcome is a number with declared bounds from 0 or more on. Its
+        variance is measured, so it may be larger or smaller than its mean.
+
+        Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
+        row of each person; complete cases; that the model of the mean holds. Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.poisson_regression(outcome="age", covariates=["sex"]).question.query.size
+        6
+        """
+        from sfumato.tables import studies_cells, studies_regression
+
+        model = studies_regression.model_of(formula, outcome, covariates)
+        return studies_cells.poisson_regression(self._table, model, cuts=cuts or {})
+
+    def survival(
+        self,
+        time: str | Term,
+        event: str | Term | Expression,
+        *,
+        until: Exact | None = None,
+        steps: int | None = None,
+        by: str | None = None,
+    ) -> "Study[SurvivalResult]":
+        """Ask how long it takes until an event: Kaplan–Meier curves, by group where ``by`` names a declared column.
+
+        ``time`` is how long each row was followed, ``event`` whether the event ended it; who is followed beyond
+        ``until`` is censored there. Whole numbers are taken one by one up to 400; else ``steps`` cuts the time. The
+        result has medians, mean times, the log-rank test and hazard ratios too, for the one charge. Rows without a time
+        do not count, nor those without a value in a column of events; who does not meet a condition is censored.
+
+        Guarantee: one count of rows, in which a person is in one cell of each level. Assumes: each row is another
+        person; bounds of the time are declared. Proof: docs/proofs/survival.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> rows = pa.table({"week": [1, 2, 3, 3] * 100, "died": [True, True, True, False] * 100})
+        >>> trial = vault.table(rows, name="trial", version="1", bounds={"week": (1, 3)})
+        >>> result = trial.survival("week", "died").release(epsilon=8)
+        >>> round(result.at(2).estimate, 1)
+        0.5
+        """
+        from sfumato.tables.studies_survival import check_groups, survival_question
+
+        table = self._table
+        asked = survival_question(
+            dataset=table.dataset,
+            facts=table._facts,
+            unit=getattr(table._gate, "unit", None),
+            limit=table.limit,
+            where=table.predicate,
+            joins=table.joins,
+            time=time,
+            event=event,
+            until=until,
+            steps=steps,
+            group=None if by is None else check_groups(table._declared(by)),
+            grouped=bool(table.by),
+        )
+        return Study(question=table._question(asked.query), made=asked.result, foreseen=asked.foreseen)
+
+    def auc(
+        self, score: str, outcome: str, *, bins: int | Sequence[Exact] = 20, event: KeyValue | None = None
+    ) -> "Study[AucResult]":
+        """The area under the curve of a score column: how well it tells rows with the event from those without.
+
+        Rows are counted by bins of the score, which has declared bounds, and by the outcome, which has two declared
+        keys. ``bins`` is a number of bins of one width, or their edges.
+
+        Guarantee: what the release costs is all that it costs. The interval holds sampling and noise. Assumes: one row
+        of each person. Proof: docs/proofs/regression.md
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.auc("age", "sex", bins=10).question.query.size
+        20
+        """
+        from sfumato.tables import studies_scores
+
+        return studies_scores.auc(self._table, score, outcome, bins, event)
+
+    def calibration(
+        self, score: str, outcome: str, *, bins: int | Sequence[Exact] = 10, event: KeyValue | None = None
+    ) -> "Study[CalibrationResult]":
+        """The share of events in each bin of a score column, with intervals: whether 20% means 20%.
+
+        With the bins and the spend of :meth:`auc` it is the same release, and costs nothing more.
+
+        Guarantee and assumptions: as for :meth:`auc`.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
+        >>> one.calibration("age", "sex").question.query.size
+        20
+        """
+        from sfumato.tables import studies_scores
+
+        return studies_scores.calibration(self._table, score, outcome, bins, event)
