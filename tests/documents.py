@@ -29,7 +29,7 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
 from sfumato.tables.measures.batch_mean import BatchMean
 from sfumato.tables.provenance import FIELDS, provenance_of
-from sfumato.tables.queries.gram import Gram
+from sfumato.tables.queries.gram import GramMatrix
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
@@ -125,16 +125,16 @@ def marginals(draw: st.DrawFn) -> Marginals:
 
 
 @st.composite
-def gram(draw: st.DrawFn) -> Gram:
+def gram(draw: st.DrawFn) -> GramMatrix:
     """An outcome, a number, and factors of two levels or more, each of them a term."""
     names = draw(st.lists(COLUMNS, min_size=2, max_size=4, unique=True))
     ranges = (Fraction(0), Fraction(draw(st.integers(1, 9))))
     held = [Clamped(value=Named(column=name), low=ranges[0], high=ranges[1]) for name in names[:2]]
     levels = (TEXTS | WHOLES | TRUTHS).filter(lambda values: len(values) > 1)
     factors = tuple(Keys(column=name, values=tuple(draw(levels))) for name in names[2:])
-    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(Gram).items() if name in MORE}
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(GramMatrix).items() if name in MORE}
     terms = ((), *((name,) for name in names[1:]))
-    return Gram(outcome=held[0], numbers=(held[1],), factors=factors, terms=terms, **rest)
+    return GramMatrix(outcome=held[0], numbers=(held[1],), factors=factors, terms=terms, **rest)
 
 
 @st.composite

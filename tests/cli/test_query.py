@@ -157,10 +157,13 @@ def test_it_draws_and_reports(run, folder):
 def test_a_median_has_an_interval(run, folder):
     outcome = run(*ask(folder, "SELECT sex, MEDIAN(age) FROM visits GROUP BY sex", "--epsilon", "5"))
     assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.stdout.splitlines()[0].split() == ["sex", "median", "95%", "interval"]
+    assert outcome.stdout.splitlines()[0].split() == ["sex", "median", "95%", "interval,", "population"]
     told = run(*ask(folder, "SELECT MEDIAN(age) FROM visits", "--epsilon", "5", "--json"))
     median = json.loads(told.stdout)["columns"]["median"]
     assert median["data_low"][0] <= median["values"][0] <= median["data_high"][0]
+    assert (
+        median["population_low"][0] <= median["data_low"][0] <= median["data_high"][0] <= median["population_high"][0]
+    )
 
 
 @pytest.fixture

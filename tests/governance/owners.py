@@ -25,7 +25,6 @@ from sfumato.core.ledger import Reservation
 from sfumato.core.release import Release, presenter_of
 from sfumato.core.signature import SigningKey
 from sfumato.errors import BudgetExceeded
-from sfumato.governance import rows
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.owner.client import RemoteLedger
 from sfumato.governance.owner.frames import Frames, Peer, peer_of
@@ -33,6 +32,7 @@ from sfumato.governance.owner.permissions import Permissions
 from sfumato.governance.owner.server import OwnerServer, ServerLimits
 from sfumato.reports.stored import stored_release
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home
+from tests.steps import Steps
 
 COST = Budget(epsilon="1/3")
 NEW_USERS = 0x10000000  # of unshare(2): a namespace with users of its own
@@ -161,7 +161,7 @@ def forked(home: Home, place: Path, *, last: int = 0, users: bool = False, **giv
                 _alone_with_its_user()
             ledger = home.open()
             server = OwnerServer(ledger, place, reader=stored_release, **given)
-            _steps(last)
+            Steps(last).watch(Frames, "read", "write")
             server.serve(lambda: os.close(write))
             code = 0
         finally:
@@ -195,9 +195,10 @@ def spender(address: str, request: str, *, last: int = 0, uid: int | None = None
                 os.setgroups([])
                 os.setresgid(uid, uid, uid)
                 os.setresuid(uid, uid, uid)
-            steps = _steps(last)
+            step = Steps(last)
+            step.watch(Frames, "read", "write")
             _spend(address, request, write)
-            os.write(write, f"{steps()}".encode())
+            os.write(write, f"{step.done}".encode())
             code = 0
         except sf.errors.SfumatoError as wrong:
             os.write(write, f"{type(wrong).__name__}: {wrong}".encode())
@@ -217,31 +218,6 @@ def _spend(address: str, request: str, write: int) -> None:
         os.write(write, b"reserved ")
         account.commit(reservation, request, answer(reservation))
     os.write(write, b"committed ")
-
-
-def _steps(last: int) -> Callable[[], int]:
-    """Count what could be interrupted from now on, before and after each, and end this process at one of them."""
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if done == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*given: Any, **named: Any) -> Any:
-            step()
-            result = function(*given, **named)
-            step()
-            return result
-
-        return stepped
-
-    rows.run, rows.commit = around(rows.run), around(rows.commit)
-    os.pwrite, os.fdatasync = around(os.pwrite), around(os.fdatasync)
-    Frames.read, Frames.write = around(Frames.read), around(Frames.write)  # type: ignore[method-assign]
-    return lambda: done
 
 
 def _alone_with_its_user() -> None:

@@ -5,14 +5,11 @@ anchor. It tells what it was told was done, as a client would know it.
 """
 
 import os
-import signal
-from collections.abc import Callable
-from typing import Any
 
 from sfumato.core.budget import Budget
 from sfumato.errors import BudgetExceeded
-from sfumato.governance import rows
 from tests.governance.homes import VISITS, Home
+from tests.steps import Steps
 
 COST = Budget(epsilon="1/3")
 
@@ -50,30 +47,11 @@ def finished(child: int, read: int) -> tuple[int, list[str]]:
 
 def _spend(home: Home, request: str, last: int, write: int) -> None:
     account = home.account()
-    done = 0
-
-    def step(*_: Any) -> None:
-        nonlocal done
-        done += 1
-        if done == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*given: Any, **named: Any) -> Any:
-            step()
-            result = function(*given, **named)
-            step()
-            return result
-
-        return stepped
-
-    rows.run, rows.commit = around(rows.run), around(rows.commit)
-    os.pwrite, os.fdatasync = around(os.pwrite), around(os.fdatasync)
-
+    step = Steps(last)
     reservation = account.reserve(COST, datasets=[VISITS], idempotency=request)
     os.write(write, b"reserved ")
     step()
     account.commit_text(reservation, f"question of {request}", f'{{"answer":"{request}"}}')
     os.write(write, b"committed ")
     step()
-    os.write(write, str(done).encode())
+    os.write(write, str(step.done).encode())

@@ -21,7 +21,7 @@ from sfumato.inference.population_quantiles import PopulationRanks
 Floats = npt.NDArray[np.float64]
 Limits = tuple[Floats, Floats]
 
-pytestmark = [pytest.mark.alpha(1e-9), pytest.mark.no_cover]
+pytestmark = pytest.mark.no_cover  # thousands of samples: measuring coverage would slow them down
 
 ALPHA, COVER = 1e-9, 0.945
 SHORT, LONG, AT_ONCE = 20_000, 120_000, 10_000
@@ -207,6 +207,7 @@ ALL = [
 
 @pytest.mark.claim("S1-07")
 @pytest.mark.parametrize(("what", "of", "rows", "share"), FEW)
+@pytest.mark.alpha(1e-9)
 def test_the_interval_holds_the_population(what: str, of: str, rows: int, share: float) -> None:
     sample, truth = ROUTES[what](of, rows, share)
     assert not refuted(hits(sample, truth, SHORT), SHORT)
@@ -214,6 +215,7 @@ def test_the_interval_holds_the_population(what: str, of: str, rows: int, share:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("what", "of", "rows", "share"), ALL)
+@pytest.mark.alpha(1e-9)
 def test_the_interval_holds_the_population_in_every_cell(what: str, of: str, rows: int, share: float) -> None:
     sample, truth = ROUTES[what](of, rows, share)
     assert not refuted(hits(sample, truth, LONG), LONG)
@@ -229,6 +231,7 @@ def test_the_interval_holds_the_population_in_every_cell(what: str, of: str, row
         ("variance", "lognormal", 50, 0.9, "no noise"),
     ],
 )
+@pytest.mark.alpha(1e-9)
 def test_broken_copies_are_refuted(what: str, of: str, rows: int, share: float, broken: str) -> None:
     sample, truth = ROUTES[what](of, rows, share, broken)
     assert refuted(hits(sample, truth, AT_ONCE), AT_ONCE)
@@ -242,6 +245,7 @@ def products(one: Floats, two: Floats) -> Floats:
     return np.einsum("rni,rnj->rij", bernstein(one), bernstein(two)).reshape(len(one), 9)
 
 
+@pytest.mark.alpha(1e-9)
 def test_ratios_of_persons_hold_where_rows_taken_for_independent_do_not() -> None:
     """One to eight rows of each of 100 persons; half of the variance of rows is between persons."""
     persons, most, runs, deviation = 100, 8, AT_ONCE, 5.0
@@ -280,6 +284,7 @@ def test_ratios_of_persons_hold_where_rows_taken_for_independent_do_not() -> Non
     assert refuted(hits(lambda runs, draw: sample(runs, draw, apart=True), 0.5, runs), runs)
 
 
+@pytest.mark.alpha(1e-9)
 def test_rows_of_one_person_that_are_all_alike_need_the_whole_factor() -> None:
     """Three equal rows of everyone: with the limit as a factor the interval holds, without it does not."""
     rows, copies, deviation = 50, 3, 2.0
@@ -292,6 +297,7 @@ def test_rows_of_one_person_that_are_all_alike_need_the_whole_factor() -> None:
     assert refuted(hits(lambda runs, draw: sample(runs, draw, factor=1), 0.5, AT_ONCE), AT_ONCE)
 
 
+@pytest.mark.alpha(1e-9)
 def test_correlations_hold() -> None:
     rows, deviation, rho, runs = 100, 2.0, 0.5, 4_000
     draw = np.random.default_rng()

@@ -31,6 +31,7 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.contribution import Reach, contribution, joint_reach
 from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
+from sfumato.tables.measures.batch_mean import BatchMean
 from sfumato.tables.needs import OwnSums
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.statistic_plan import Block
@@ -131,6 +132,8 @@ def _choices(measure: type[Measure], name: str, kind: object, values: Iterator[C
         return [Fraction(1, 2)]  # a level: the sums of all levels are the same
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return list(kind)
+    if measure is BatchMean:  # which field is compared, and by which column: no sum depends on it
+        return ["batch"] if name == "field" else [(("batch", "lot"),)]
     raise CannotBeChecked(
         measure,
         f"nothing says what to try for its field {name}: {getattr(kind, '__name__', kind)}. Values (Clamped), "

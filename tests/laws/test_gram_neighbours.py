@@ -14,12 +14,13 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.units import Relation
-from sfumato.engines.bounded import totals_by_cell
+from sfumato.engines.bounded import bounded_totals, totals_by_cell
 from sfumato.engines.expressions import col
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
-from sfumato.tables.queries.gram import HEIGHT, Gram
-from tests.laws.neighbours import Neighbours, around_persons, around_records, slack, violations
+from sfumato.tables.queries.gram import HEIGHT, GramMatrix
+from tests.engines.loading import on
+from tests.laws.neighbours import Neighbours, around_persons, around_records, owned, slack, violations
 from tests.laws.plans import engine
 from tests.laws.scenarios import RELATIONS, limit_for, share_for, unit_of
 
@@ -52,10 +53,10 @@ def held(name: str) -> Clamped:
     return Clamped(value=col(name).node, low=Fraction(-1), high=Fraction(3))
 
 
-def asked(*terms: tuple[str, ...]) -> Gram:
+def asked(*terms: tuple[str, ...]) -> GramMatrix:
     named = {name for term in terms for name in term}
     factors = {"sex": ("F", "M"), "ward": ("a", "b", "c")}
-    return Gram(
+    return GramMatrix(
         dataset=Dataset(name="patients", edition="1"),
         outcome=held("y"),
         numbers=tuple(held(name) for name in ("x", "z") if name in named),
@@ -177,7 +178,7 @@ def test_the_engine_adds_up_as_by_hand() -> None:
         assert sums[world].tolist() == expected
 
 
-def by_hand(query: Gram, row: Patient) -> list[int]:
+def by_hand(query: GramMatrix, row: Patient) -> list[int]:
     """The products of one row in plain whole numbers."""
     root = 2**15
     held, codes = {}, {"sex": {"F": 0, "M": 1}.get(row.sex or ""), "ward": "abc".find(row.ward or "-")}
@@ -198,3 +199,24 @@ def by_hand(query: Gram, row: Patient) -> list[int]:
             number *= 2 * codes[name] - 1
         found.append(number if all(codes[name] == level for name, level in each.levels) else 0)
     return found
+
+
+@pytest.mark.parametrize("engine", ["PostgreSQL", pytest.param("Spark", marks=pytest.mark.long)])
+def test_every_engine_adds_up_the_same_whole_numbers(engine: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue("postgres_url") if engine == "PostgreSQL" else None
+    session = request.getfixturevalue("spark") if engine == "Spark" else None
+    rows = [*TABLE, *(row for some in several()[-40:] for row in owned("2", some)), *owned("3", (CORNERS[5],))]  # type: ignore[arg-type]
+    columns = [
+        pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), list(SCHEMA)[1:], strict=True)
+    ]
+    frame = pa.table(columns, pa.schema(list(SCHEMA)[1:]))
+    sums = []
+    for place in (engine, "DuckDB"):
+        with on(place, frame, "gram_rows", url=url, session=session).opened() as table:
+            found = [
+                bounded_totals(table, where=None, keys=(), share=share_for(kind, limit), gauges=[QUERIES[name].gauge])
+                for name in ("numbers and their product", "everything")
+                for kind, limit in (("record", ONE), ("user", ONE), ("user", THREE))
+            ]
+        sums.append(found)
+    assert sums[0] == sums[1]

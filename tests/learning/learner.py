@@ -5,7 +5,6 @@ anchor, whatever happens to the file of the state, and each part of a step of tr
 """
 
 import os
-import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from torch import Tensor, nn
 
 import sfumato as sf
 from sfumato.core.query import Dataset
-from sfumato.governance import rows
 from sfumato.governance.ledger import Ledger
 from sfumato.learning import Trainer, Units, weights_digest
 from sfumato.learning.run import Run
 from sfumato.vault import Vault
 from tests.governance.homes import Home
 from tests.learning.words import TestWords
+from tests.steps import Steps
 
 UNIT = sf.record(relation="add/remove")
 LARGE = sf.Budget(epsilon=10**4, delta="1/1000000")
@@ -107,28 +106,9 @@ def run(home: Home, state: Path, last: int) -> tuple[int, list[str]]:
 
 
 def _train(home: Home, state: Path, last: int, write: int) -> None:
-    done = 0
-
-    def point(*_: Any) -> None:
-        nonlocal done
-        done += 1
-        if done == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*given: Any, **named: Any) -> Any:
-            point()
-            result = function(*given, **named)
-            point()
-            return result
-
-        return stepped
-
-    rows.run, rows.commit = around(rows.run), around(rows.commit)
-    for name in ("pwrite", "fdatasync", "fsync", "replace", "unlink"):
-        setattr(os, name, around(getattr(os, name)))
-    for name in ("_summed", "_learn"):
-        setattr(Run, name, around(getattr(Run, name)))
+    point = Steps(last)
+    point.watch(os, "fsync", "replace", "unlink")
+    point.watch(Run, "_summed", "_learn")
 
     def shown(step: int, weights: Mapping[str, Tensor]) -> None:
         with torch.random.fork_rng():  # whoever looks on draws nothing of what the run draws
@@ -139,4 +119,4 @@ def _train(home: Home, state: Path, last: int, write: int) -> None:
 
     found = trained(home, state, shown)
     os.write(write, f"end:{weights_digest(found.model)} ".encode())
-    os.write(write, str(done).encode())
+    os.write(write, str(point.done).encode())

@@ -497,3 +497,26 @@ def test_nothing_in_a_list_is_looked_at_before_the_charge(what: type[BaseExcepti
             classifier(where).fit(rows, [0] * len(rows))
     assert not seen
     assert where.left.epsilon == 8
+
+
+def test_coefficients_are_on_the_scale_of_the_columns() -> None:
+    rng = np.random.default_rng(4)
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=30, delta=1e-6), name="trial")
+    x = np.column_stack([rng.uniform(20, 80, 400), rng.uniform(0, 1, 400)])
+    line = DPRegressor(
+        vault=vault, epsilon=5, delta=1e-7, bounds=[(20, 80), (0, 1)], target_bounds=(0, 100), n_units=400, epochs=1
+    ).fit(x, x[:, 0])
+    inner = (line.predict(x) > 0.5) & (line.predict(x) < 99.5)
+    assert np.allclose((x @ line.coef_ + line.intercept_)[inner], line.predict(x)[inner], atol=1e-3)
+    with pytest.raises(AttributeError, match="fitted model"):
+        _ = DPRegressor().coef_
+    for classes in (["low", "high"], ["low", "middle", "high"]):
+        model = DPClassifier(
+            vault=vault, epsilon=5, delta=1e-7, bounds=[(20, 80), (0, 1)], classes=classes, n_units=400, epochs=1
+        ).fit(x, np.where(x[:, 0] > 50, "high", "low"))
+        scores = x @ model.coef_.T + model.intercept_
+        if len(classes) == 2:
+            expected = np.log(model.predict_proba(x)[:, 1:] / model.predict_proba(x)[:, :1])
+        else:
+            expected = np.log(model.predict_proba(x)) + np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        assert np.allclose(scores, expected, atol=1e-4)

@@ -5,18 +5,16 @@ anchor, and whatever happens to the file of the state. It tells what it was told
 """
 
 import os
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import sfumato as sf
 from sfumato.core.query import Dataset
-from sfumato.governance import rows
 from sfumato.governance.ledger import Ledger
 from sfumato.vault import Vault
 from tests.governance.homes import Home
+from tests.steps import Steps
 
 UNIT = sf.event(relation="add/remove")
 LARGE = sf.Budget(epsilon=10**6, delta="1/1000000")
@@ -93,26 +91,8 @@ def tried(home: Home, state: Path) -> str:
 
 def _feed(home: Home, state: Path, last: int, kind: str, write: int) -> None:
     asked = question(home, kind)
-    done = 0
-
-    def step(*_: Any) -> None:
-        nonlocal done
-        done += 1
-        if done == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*given: Any, **named: Any) -> Any:
-            step()
-            result = function(*given, **named)
-            step()
-            return result
-
-        return stepped
-
-    rows.run, rows.commit = around(rows.run), around(rows.commit)
-    for name in ("pwrite", "fdatasync", "fsync", "replace", "unlink"):
-        setattr(os, name, around(getattr(os, name)))
+    step = Steps(last)
+    step.watch(os, "fsync", "replace", "unlink")
     running = asked.open(**said(state, kind))
     for value in FED[:3] if kind == "totals" else RISING[:4]:
         if kind == "totals":
@@ -124,7 +104,7 @@ def _feed(home: Home, state: Path, last: int, kind: str, write: int) -> None:
     running.close()
     os.write(write, b"closed ")
     step()
-    os.write(write, str(done).encode())
+    os.write(write, str(step.done).encode())
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Replication: agreement is as often as was foreseen, the same people are refused, and bias is a figure of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +12,11 @@ from sfumato.core.limits import Limit
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Refused
 from sfumato.inference.consistency import non_negative
+from sfumato.studies.design_result import DesignResult
 from sfumato.studies.error_sum import NoiseShape, drawn
 from sfumato.studies.estimates import Estimate
 from sfumato.studies.replication import Replication
+from sfumato.studies.result import Cell, ResultTable
 from sfumato.tables.table import Table
 from tests.studies.planned_trials import off, verdicts
 
@@ -69,8 +72,8 @@ def estimates(p: float, n: int, noise: NoiseShape, runs: int, seed: int) -> Sequ
 
 @pytest.mark.claim("S0-37", "S1-09")
 def test_the_test_of_equality_holds_its_level_and_overlap_does_not() -> None:
-    """400 seeded pairs of equal samples: about 5% differ; intervals that fail to overlap are far fewer than 5%."""
-    noise, runs = NoiseShape(variance=2 / 0.1**2, laplace=True), 400
+    """200 seeded pairs of equal samples: about 5% differ; intervals that fail to overlap are far fewer than 5%."""
+    noise, runs = NoiseShape(variance=2 / 0.1**2, laplace=True), 200
     pairs = zip(estimates(0.3, 300, noise, runs, 4), estimates(0.3, 300, noise, runs, 5), strict=True)
     found = [Replication(first=one, second=two, null=0.3, level=0.95) for one, two in pairs]
     differ = float(np.mean([each.p_value <= 0.05 for each in found]))
@@ -171,6 +174,32 @@ def test_several_rows_of_a_person_are_refused() -> None:
     answers = [each.proportion("ill").release(epsilon=1, even_if_useless=True) for each in tables]
     with pytest.raises(Refused, match="no independent sample"):
         sf.replication(*answers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Shown(DesignResult):
+    """A result of another study: an estimate with its interval in a table."""
+
+    columns: Mapping[str, Sequence[Cell]]
+    sources: tuple[Release, ...]
+    title = "shown"
+    facts = ()
+    notes = ()
+
+    def tables(self, confidence: object = None) -> tuple[ResultTable, ...]:
+        return (ResultTable(name="shown", columns=self.columns),)
+
+
+def test_results_of_other_studies_are_read_by_their_tables() -> None:
+    answers = [asked(each) for each in samples([0.2, 0.2])]
+    by_error = {"estimate": [0.3], "standard error": [0.1]}
+    by_interval = {"estimate": [0.4], "low": [0.4 - 1.959964 * 0.2], "high": [0.4 + 1.959964 * 0.2]}
+    one, two = (Shown(columns=each, sources=(a,)) for each, a in zip((by_error, by_interval), answers, strict=True))
+    found = sf.replication(one, two)
+    assert found.verdicts == (True, True)
+    assert found.second.standard_error == pytest.approx(0.2)
+    with pytest.raises(InvalidInput, match="no estimate with a standard error"):
+        sf.replication(one, Shown(columns={"estimate": [0.3, 0.4]}, sources=(answers[1],)))
 
 
 def test_versions_of_one_dataset_are_compared_with_a_warning() -> None:

@@ -10,6 +10,7 @@ from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, in_blocks
 from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import log_rank_score
 from sfumato.studies.survival_curve import (
+    difference_limits,
     falling,
     hazard_limits,
     limits,
@@ -145,6 +146,40 @@ def test_log_rank_sees_a_difference_and_has_no_verdict_in_pure_noise() -> None:
     assert not lost.verdict[lost.used == 0].any()
     assert (lost.p[lost.used == 0] == 1).all()
     assert (lost.used == 0).mean() > 0.8
+
+
+def difference_coverage(number: int, epsilon: float, runs: int, seed: int) -> tuple[float, float]:
+    """Of the difference of survival in the middle, and of that of mean times, between two groups that differ."""
+    generator = np.random.default_rng(seed)
+    laws = [exit_law(30, hazard=hazard) for hazard in (1.0, 0.6)]
+    lengths = np.append(np.ones(29), 0.0)
+    truth = [np.array([survival[15], survival[:-1].sum()]) for _, survival in laws]
+    hits = np.zeros(2)
+    for size in batches(runs):
+        found = []
+        for law, _ in laws:
+            cells, noise = with_noise(generator, drawn(generator, law, number, size), epsilon)
+            curve = survival_curve(cells, noise, [15])
+            ends = (each[:, 0] for each in limits(curve, 1.96))
+            value = np.where(curve.estimable[:, 0], curve.survival[:, 15], np.nan)
+            mean, _, low, high = restricted_mean(cells, noise, lengths, 1.0, 1.96)
+            found.append(((value, *ends), (mean, low, high)))
+        for place in (0, 1):
+            _, lower, upper = difference_limits(found[1][place], found[0][place])
+            gap = truth[1][place] - truth[0][place]
+            hits[place] += ((lower <= gap) & (gap <= upper)).sum()
+    return float(hits[0] / runs), float(hits[1] / runs)
+
+
+@pytest.mark.parametrize(("number", "epsilon"), [(30, 3.0), (200, 0.3), (1000, 1.0)])
+def test_differences_between_groups_are_covered(number: int, epsilon: float) -> None:
+    assert min(difference_coverage(number, epsilon, 2000, seed=14)) > 0.92
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "epsilon"), SIZES)
+def test_coverage_of_differences_at_full_size(number: int, epsilon: float) -> None:
+    assert min(difference_coverage(number, epsilon, 120_000, seed=15)) > (0.94 if number >= 200 else 0.93)
 
 
 def band_coverage(steps: int, number: int, epsilon: float, runs: int, seed: int) -> tuple[float, float]:

@@ -25,7 +25,7 @@ from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.contributions import Contributions
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.gram import Gram
+from sfumato.tables.queries.gram import GramMatrix
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.limit_suggestion import LimitSuggestion
 from sfumato.tables.queries.magnitudes import Magnitudes
@@ -80,7 +80,7 @@ def queries(**changes: Any) -> list[Any]:
         LimitSuggestion(dataset=VISITS, most=4, spends=(Fraction(1),), by=(hosp,)),
         Magnitudes(dataset=VISITS, of=Clamped(value=col("day").node, low=Fraction(-8), high=Fraction(8))),
         LayeredCount(dataset=VISITS, within=2, uncut_to=4, by=(hosp,)),
-        Gram(dataset=VISITS, outcome=day, factors=(hosp,), terms=((), ("hosp",))),
+        GramMatrix(dataset=VISITS, outcome=day, factors=(hosp,), terms=((), ("hosp",))),
     ]
     return [replace(query, **changes) for query in made]
 

@@ -33,14 +33,14 @@ def answer_table(release: "Release", confidence: Fraction, *, most: int | None =
     shown = shown_columns(release, confidence)
     counts = {name for name, known in described(release.statement).measured.items() if known.counts}
     cells: list[list[str]] = []
-    sampled = {name: population_intervals(release, name, confidence) for name, _, _ in shown}
+    sampled = population_intervals(release, confidence)
     for name, values, noise in shown:
-        ends = noise if sampled[name] is None else sampled[name]
+        ends = sampled.get(name, noise)
         drawn.add_column(Text(harmless(name)), justify="right")
         if ends is None:  # chosen, not measured
             cells.append([harmless(short(value)) for value in values])
             continue
-        which = "" if not any(sampled.values()) else ", these data" if sampled[name] is None else ", population"
+        which = ", population" if name in sampled else ", these data" if sampled else ""
         drawn.add_column(percent + which, justify="right", no_wrap=True)
         texts = [figures(value, pair, whole=name in counts) for value, pair in zip(values, ends, strict=True)]
         cells += [[text[0] for text in texts], [text[1] for text in texts]]
@@ -69,13 +69,13 @@ def document(release: "Release", confidence: Fraction) -> dict[str, object]:
     from sfumato.core.release import population_intervals, shown_columns
 
     columns: dict[str, dict[str, list[Value] | None]] = {}
+    sampled = population_intervals(release, confidence)
     for name, values, ends in shown_columns(release, confidence):
         sides = None if ends is None else [[_plain(end) for end in side] for side in zip(*ends, strict=True)]
         low, high = sides or (None, None)
         columns[name] = {"values": [_plain(value) for value in values], "data_low": low, "data_high": high}
-        sampled = population_intervals(release, name, confidence)
-        if sampled is not None:
-            least, most = ([_plain(end) for end in side] for side in zip(*sampled, strict=True))
+        if sampled.get(name):
+            least, most = ([_plain(end) for end in side] for side in zip(*sampled[name], strict=True))
             columns[name] |= {"population_low": least, "population_high": most}
     labels = {name: list(column) for name, column in release.labels.items()}
     return {"labels": labels, "columns": columns, "limit": release.limit_words() or None}

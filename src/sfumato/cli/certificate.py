@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.exits import Exit
 from sfumato.cli.output import AsJson, Key, Language, LegalBasis, Reason, say, say_json, say_paragraphs, target_of
-from sfumato.cli.proofs import as_document, checked, read_receipt
+from sfumato.cli.proofs import as_document, certificate_of, checked, read_receipt
 from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
@@ -112,7 +112,6 @@ def _verify_from_root(
     as_json: bool,
 ) -> None:
     """Verify by the certificate of the signing key, by the ledger, or by the receipt; say as of when."""
-    from sfumato.cli.keys import certificate_of
     from sfumato.cli.reading import reading as reading_ledger
     from sfumato.core.documents import canonical
     from sfumato.reports.release_keys import verify_by_certificate, verify_by_ledger, verify_by_receipt

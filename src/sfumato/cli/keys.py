@@ -7,12 +7,12 @@ import typer
 
 from sfumato.cli.ledger import Where, opened
 from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
+from sfumato.cli.proofs import certificate_of
 from sfumato.cli.protected import Reason
 from sfumato.cli.reading import Published, Trusted, reading
-from sfumato.errors import InvalidInput, SfumatoError
+from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from sfumato.governance.key_documents import SignedByRoot
     from sfumato.governance.keyring import CertifiedKey
 
 __all__ = ["keys"]
@@ -206,18 +206,6 @@ def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = Non
         table.add_row(*(Text(one_line(cell)) for cell in cells))
     terminal().print(table)
     say(f"root: {ring.root}\nas of entry {end.number}, {end.at}")
-
-
-def certificate_of(file: Path) -> "SignedByRoot":
-    """A document that a root signed, in a file."""
-    from sfumato.governance.key_documents import SignedByRoot
-
-    try:
-        return SignedByRoot.read(file.read_text("utf-8").strip())
-    except (SfumatoError, UnicodeDecodeError, OSError):
-        raise InvalidInput(
-            f"{file} is not a document that a root key signed; nothing was done. Get one: sfumato key certify"
-        ) from None
 
 
 _MAY = {"charge": "charge and sign heads", "release": "sign certificates", "administer": "administer"}

@@ -378,7 +378,7 @@ def recover(
 
     Example: $ sfumato ledger recover --reason "the disk failed" --paper loss.ballot
     """
-    from sfumato.cli.keys import certificate_of
+    from sfumato.cli.proofs import certificate_of
     from sfumato.cli.requests import wrote
     from sfumato.core.budget import Budget
     from sfumato.governance import settings

@@ -1,4 +1,4 @@
-"""Signed heads and receipts, as files that readers bring."""
+"""Signed heads, receipts and documents of a root, as files that readers bring."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +8,22 @@ from sfumato.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.governance.anchor import SignedHead
+    from sfumato.governance.key_documents import SignedByRoot
     from sfumato.governance.receipts import Receipt, ReceiptCheck
 
-__all__ = ["as_document", "checked", "read_head", "read_receipt"]
+__all__ = ["as_document", "certificate_of", "checked", "read_head", "read_receipt"]
+
+
+def certificate_of(file: Path) -> "SignedByRoot":
+    """A document that a root signed, in a file."""
+    from sfumato.governance.key_documents import SignedByRoot
+
+    try:
+        return SignedByRoot.read(file.read_text("utf-8").strip())
+    except (SfumatoError, UnicodeDecodeError, OSError):
+        raise InvalidInput(
+            f"{file} is not a document that a root key signed; nothing was done. Get one: sfumato key certify"
+        ) from None
 
 
 def read_head(file: Path) -> "SignedHead":

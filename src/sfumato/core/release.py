@@ -204,12 +204,11 @@ class Release:
         import pyarrow as pa
 
         columns: dict[str, Sequence[Value]] = {**self.labels}
-        shown = self._shown(confidence)
+        shown, sampled = self._shown(confidence), self._sampled(confidence)
         for name, values, ends in shown:
             columns[name] = values
-            sampled = self._sampled(name, confidence)
-            if sampled is not None:
-                both = zip(*sampled, strict=True) if sampled else ((), ())
+            if name in sampled:
+                both = zip(*sampled[name], strict=True) if sampled[name] else ((), ())
                 columns.update(zip(interval_names(name, of="population"), both, strict=True))
             if ends is not None:
                 columns.update(zip(interval_names(name), zip(*ends, strict=True) if ends else ((), ()), strict=True))
@@ -226,12 +225,13 @@ class Release:
             for name, column in self.columns.items()
         ]
 
-    def _sampled(self, name: str, confidence: Exact) -> Sequence[tuple[Value, Value]] | None:
-        """The intervals of a population of one column; None where it estimates none."""
-        column = None if self.measure is not None else self.columns[name]
-        if column is None or not column.measured or not column.estimates_population:
-            return None
-        return column.interval(confidence, of="population")
+    def _sampled(self, confidence: Exact) -> Mapping[str, Sequence[tuple[Value, Value]]]:
+        """The intervals of a population, of the columns that estimate one."""
+        return {
+            name: column.interval(confidence, of="population")
+            for name, column in ({} if self.measure is not None else self.columns).items()
+            if column.measured and column.estimates_population
+        }
 
     def _only(self) -> ResultColumn:
         columns = self.columns
@@ -416,10 +416,10 @@ def shown_columns(release: Release, confidence: Exact = Fraction(19, 20)) -> Col
 
 
 def population_intervals(
-    release: Release, name: str, confidence: Exact = Fraction(19, 20)
-) -> Sequence[tuple[Value, Value]] | None:
-    """The intervals of a population of one column of an answer; None where it estimates none."""
-    return release._sampled(name, confidence)
+    release: Release, confidence: Exact = Fraction(19, 20)
+) -> Mapping[str, Sequence[tuple[Value, Value]]]:
+    """The intervals of a population, of the columns of an answer that estimate one, by name."""
+    return release._sampled(confidence)
 
 
 def presenter_of(release: Release) -> Presenter:

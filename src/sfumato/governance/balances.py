@@ -233,14 +233,26 @@ def _sum(amount: Fraction, times: int, more: Fraction) -> Fraction:
     """The sum; most of what is added to a balance is zero, and exact sums take their time."""
     if not more:
         return amount
-    return amount + more if times == 1 else amount + times * more
+    if times != 1:
+        return amount + times * more
+    # The levels of an account have often lost the same, and are charged the same one after the other.
+    known, added, total = _LAST_SUM[0]
+    if known is not amount or added is not more:
+        total = amount + more
+        _LAST_SUM[0] = amount, more, total
+    return total
+
+
+_LAST_SUM: list[tuple[Fraction, Fraction, Fraction]] = [(_NOTHING, _NOTHING, _NOTHING)]
 
 
 def _within(spent: Fraction, more: Fraction, cap: Fraction) -> bool:
     """Whether ``spent + more <= cap``, by whole numbers, which is several times as fast."""
-    parts = spent.denominator * more.denominator
-    whole = spent.numerator * more.denominator + more.numerator * spent.denominator
-    return whole * cap.denominator <= cap.numerator * parts
+    (top, bottom), (most, parts) = spent.as_integer_ratio(), cap.as_integer_ratio()
+    if more:
+        added, bits = more.as_integer_ratio()
+        top, bottom = top * bits + added * bottom, bottom * bits
+    return top * parts <= most * bottom
 
 
 def _written(amount: Fraction, *, up: bool) -> str:

@@ -333,12 +333,16 @@ def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
     return most * new <= MOST_PARTS
 
 
+_ADMINISTERED = (Administered, *ADMINISTRATIVE)
+_moment = lru_cache(maxsize=64)(datetime.fromisoformat)
+
+
 def apply(state: LedgerState, row: Row, entry: Entry) -> None:
     """Enter what an entry says into the stored state."""
     totals = state.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
     decisions = "" if totals is None else totals.decisions
-    if isinstance(entry, (Administered, *ADMINISTRATIVE)):
+    if isinstance(entry, _ADMINISTERED):
         check_entry(state.decision_state().keys, entry, row.number, decisions)
     whole, entry = entry, unwrapped(entry)
     _check_time(totals, entry)
@@ -352,6 +356,16 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
         _govern(state, row.number, entry)
         decisions = decided_on(decisions, row)
     match entry:
+        # The two that most entries are, first.
+        case Reserved():
+            losses = losses_of(state, entry)
+            _move(state, entry.lines, entry.cost, losses, times=1)
+            state.put_charge(_charge(row, entry, losses))
+            epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
+        case Committed():
+            charge = _open(state, entry.charge)
+            state.put_charge(_answered(charge, row))
+            state.put_answer(question_key(entry.question), row.number, row.digest)
         case LedgerOpened():
             state.put_decision_state(DecisionState.opened(entry, bare=not row.nonce))
         case Migrated():
@@ -375,11 +389,6 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             if edition is None:
                 raise LedgerError(f"the ledger has no version {entry.dataset.edition!r} of {entry.dataset.name!r}.")
             state.put_edition(replace(edition, closed=True))
-        case Reserved():
-            losses = losses_of(state, entry)
-            _move(state, entry.lines, entry.cost, losses, times=1)
-            state.put_charge(_charge(row, entry, losses))
-            epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
         case Started():
             charge = _open(state, entry.charge)
             state.put_charge(replace(charge, started=True))
@@ -391,11 +400,6 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             if not charge.started or lost or entry.place != _next(charge):
                 raise LedgerError(f"the count of charge {entry.charge} does not go on like this; nothing was changed.")
             state.put_charge(replace(charge, place=entry.place, holder=entry.holder))
-        case Committed():
-            charge = _open(state, entry.charge)
-            settled = replace(charge, state=State.COMMITTED, answer=row.number, answered=row.digest)
-            state.put_charge(settled)
-            state.put_answer(question_key(entry.question), row.number, row.digest)
         case Released():
             _give_back(state, entry.charge, State.RELEASED)
         case Expired(counted=False):
@@ -558,8 +562,8 @@ def _added(total: Fraction, more: Fraction) -> Fraction:
 def _check_time(totals: Totals | None, entry: Entry) -> None:
     """Entries follow one another in time; only a recovery may set a clock right that ran ahead."""
     try:
-        now = datetime.fromisoformat(entry.at)
-        back = totals is not None and now < datetime.fromisoformat(totals.at) and not isinstance(entry, Recovered)
+        now = _moment(entry.at)
+        back = totals is not None and now < _moment(totals.at) and not isinstance(entry, Recovered)
     except (ValueError, TypeError):
         raise LedgerError("an entry does not say when it was made; nothing was changed.") from None
     if isinstance(entry, ClockConfirmed) and (totals is None or entry.since != totals.at):
@@ -581,6 +585,26 @@ def _charge(row: Row, entry: Reserved, losses: Mapping[str, Fraction]) -> Charge
         queued=entry.queued,
         started=not entry.queued,
         expires=entry.expires,
+    )
+
+
+def _answered(charge: Charge, row: Row) -> Charge:
+    return Charge(  # each field by its name: several times as fast as a general replace
+        number=charge.number,
+        state=State.COMMITTED,
+        cost=charge.cost,
+        losses=charge.losses,
+        lines=charge.lines,
+        idempotency=charge.idempotency,
+        request=charge.request,
+        queued=charge.queued,
+        started=charge.started,
+        expires=charge.expires,
+        answer=row.number,
+        place=charge.place,
+        holder=charge.holder,
+        digest=charge.digest,
+        answered=row.digest,
     )
 
 

@@ -45,6 +45,9 @@ EMPTY = hashlib.sha256(_encoded([b""] * 16)).hexdigest()
 """The root of a map without keys."""
 
 
+_DIGITS = {digit: value for value, digit in enumerate("0123456789abcdef")}
+
+
 class StateMap:
     """The nodes that a transaction has met, each proven by the root, and those that it has changed.
 
@@ -102,22 +105,24 @@ class StateMap:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Keep the hash of a value under a key."""
-        name, path = key.hex(), ""
-        while True:
-            if path not in self._nodes:
+        name, path, nodes = key.hex(), "", self._nodes
+        for depth, digit in enumerate(name):
+            node = nodes.get(path)
+            if node is None:
                 self.fetch([key])
+                node = nodes[path]
             self._dirty.add(path)
-            node, slot = self._nodes[path], int(name[len(path)], 16)
-            child, deeper = node[slot], name[: len(path) + 1]
+            slot = _DIGITS[digit]
+            child = node[slot]
             if not child or child[:INNER] == key:
                 node[slot] = key + value
                 return
+            path = name[: depth + 1]
             if len(child) != INNER:  # the leaf of another key: both go one level down
                 other = [b""] * 16
-                other[int(child[:INNER].hex()[len(deeper)], 16)] = child
-                self._nodes[deeper] = other
+                other[_DIGITS[child[:INNER].hex()[depth + 1]]] = child
+                nodes[path] = other
                 node[slot] = bytes(INNER)  # its digest is worked out with all others
-            path = deeper
 
     def take_out(self, key: bytes) -> None:
         """Leave a key out, as if nothing had ever been put under it; nothing where there is none."""

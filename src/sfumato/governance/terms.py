@@ -102,7 +102,7 @@ def _covered(unit: Unit, by: Unit) -> bool:
 
 def check_unit(balance: Balance, unit: Unit) -> None:
     """Refuse a charge whose guarantee is not one for the unit of the balance."""
-    if not _covered(balance.unit, unit):
+    if balance.unit is not unit and not _covered(balance.unit, unit):
         raise Refused(
             f"{balance.name!r} protects {describe(balance.unit)} and this would be charged for {describe(unit)}, which "
             "does not cover it. Nothing was read and nothing was spent. Ask for the unit of the account."

@@ -6,11 +6,13 @@ one signature in :data:`RUN` is checked, and each where a chain is broken or a s
 """
 
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any  # stored rows by keys, with values of four kinds
 
-from sfumato.core.documents import encode
+from sfumato.core.documents import Json, encode
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
 from sfumato.governance.charging import check_charge
@@ -119,12 +121,13 @@ def check_record(
         elif row.number == 1:
             yield LedgerFinding(entry=1, problem="does not open a ledger")
         if readable:
-            if kept is not None and _completed(state, row) != row.subtrees:
+            before = state.head
+            problem = _entered(state, row, entry)
+            readable = problem is None
+            if kept is not None and _completed(state, before, row) != row.subtrees:
                 yield LedgerFinding(
                     entry=row.number, problem="carries other subtrees of the tree of entries than follow from it"
                 )
-            problem = _entered(state, row, entry)
-            readable = problem is None
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
         if row.head:
@@ -234,11 +237,15 @@ def _stated(row: Row, end: Totals | None) -> str | None:
     return None
 
 
-def _completed(state: MemoryLedgerState, row: Row) -> str:
-    """The subtrees that a row completes, as they are stored; of a row that cannot be entered, what it carries."""
+def _completed(state: MemoryLedgerState, before: Totals | None, row: Row) -> str:
+    """The subtrees that a row completes, as they are stored; of a row that has no place in the tree, what it carries.
+
+    ``before`` is the head that it came after: a row that was entered has made the tree already.
+    """
+    if state.head is not None and state.head is not before:
+        return state.head.frontier.subtrees
     try:
-        before = Frontier() if state.head is None else state.head.frontier
-        return entered(before, row.number, row.digest).subtrees
+        return entered(Frontier() if before is None else before.frontier, row.number, row.digest).subtrees
     except LedgerError:
         return row.subtrees
 
@@ -246,9 +253,22 @@ def _completed(state: MemoryLedgerState, row: Row) -> str:
 def _beginning(row: Row, end: Totals) -> str:
     """What the text of a head begins with as this code writes it; one that begins otherwise is read."""
     return (
-        f'{{"head":{{"at":"{end.at}","decisions":"{end.decisions}","delta":"{encode(end.delta)}",'
-        f'"digest":"{row.digest}","epsilon":"{encode(end.epsilon)}","kind":"'
+        f'{{"head":{{"at":"{end.at}","decisions":"{end.decisions}","delta":"{_written(end.delta)}",'
+        f'"digest":"{row.digest}","epsilon":"{_written(end.epsilon)}","kind":"'
     )
+
+
+def _written(amount: Fraction) -> Json:
+    """A sum as heads state it; most entries leave sums as they are, so that the last ones are kept, each itself."""
+    for known, text in _WRITTEN:
+        if known is amount:
+            return text
+    text = encode(amount)
+    _WRITTEN.append((amount, text))
+    return text
+
+
+_WRITTEN: deque[tuple[Fraction, Json]] = deque(maxlen=4)
 
 
 def _ends(row: Row, end: Totals) -> bool:

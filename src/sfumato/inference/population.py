@@ -32,7 +32,7 @@ __all__ = ["INDEPENDENT", "Design", "Population", "Residuals", "design_of", "lev
 
 RAISED = 1.2815515655446004  # standard deviations of its noise by which a private sum of squares is raised (90%)
 HALVINGS = 32
-FEW, LITTLE = 200, 0.1  # skewed values: below so many, with a smaller share of noise, nothing is promised
+FEW, LITTLE = 200, 0.1  # skewed values: below this many, with a smaller share of noise, coverage is not stated
 OUTWARD = 1e-8  # of the distance of an end from the point: more than halving and double precision leave
 
 
@@ -55,7 +55,7 @@ def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> Desig
     """How many rows of one unit can be in a group; ``across`` all groups, where these are put together again.
 
     >>> from sfumato.core.units import user
-    >>> design_of(user("id"), Limit(groups=2, rows_per_group=3), across=True).rows
+    >>> design_of(user("id", relation="replace"), Limit(groups=2, rows_per_group=3), across=True).rows
     6
     """
     if limit is None:
@@ -138,7 +138,7 @@ class Residuals:
 
     @property
     def quality(self) -> str:
-        """About the stated confidence, or at least that; of few values with little noise nothing is promised."""
+        """About the stated confidence, or at least that; for few values with little noise it says so."""
         import numpy as np
 
         if self.design.rows > 1:

@@ -167,6 +167,7 @@ class _Estimator:
         self.model_, self.release_ = trained.model.eval(), trained.release
         self.certificate_, self.epsilon_, self.delta_ = trained.release.certificate, trained.epsilon, trained.delta
         self.n_features_in_ = len(table.features.columns)
+        self._features = table.features
 
     def _rates(self) -> tuple[float, float]:
         """The learning rate and the momentum; what no run could learn with is refused."""
@@ -239,6 +240,18 @@ class _Estimator:
         with torch.no_grad():
             outputs: Tensor = self.model_(rows)
         return outputs
+
+    def _linear(self) -> tuple[Array, Array]:
+        """Weights and constants of all outputs on the scale of the columns; there are none of a network with layers."""
+        if not hasattr(self, "_features") or self.hidden:
+            raise AttributeError("coef_ and intercept_ are those of a fitted model without hidden layers")
+        last = cast("nn.Linear", cast("nn.Sequential", self.model_)[-1])
+        weights, constants = last.weight.detach().double().numpy(), last.bias.detach().double().numpy()
+        places = [middle(pair) for pair in self._features.bounds.values()]
+        words = len(self._features.names) - len(places)
+        centres = np.array([centre for centre, _ in places] + [0.0] * words)
+        halves = np.array([half for _, half in places] + [1.0] * words)
+        return weights / halves, constants - weights @ (centres / halves)
 
     def _network(self, width: int, outputs: int) -> nn.Sequential:
         """Layers with tanh between them; the last starts at zero, and no data decides where the others start."""
@@ -332,6 +345,22 @@ class DPClassifier(_Estimator):
         self.classes_ = _as_they_are(classes)
         return self
 
+    @property
+    def coef_(self) -> Array:
+        """Coefficients on the scale of the columns, a row for each class; of two classes one row, for the second.
+
+        In the order of the declared columns, numbers first, then an indicator for each word of each category. They are
+        part of the release and cost nothing; how exact they are is not stated.
+        """
+        weights, _ = self._linear()
+        return weights[1:] - weights[:1] if len(weights) == 2 else weights
+
+    @property
+    def intercept_(self) -> Array:
+        """Where all numbers are 0, a constant for each class; of two classes one, for the second."""
+        _, constants = self._linear()
+        return constants[1:] - constants[:1] if len(constants) == 2 else constants
+
     def predict_proba(self, X: GivenRows) -> Array:  # noqa: N803
         """How likely each class is for each row, in the order of ``classes_``."""
         return torch.softmax(self._outputs(X).double(), dim=1).numpy()
@@ -418,6 +447,21 @@ class DPRegressor(_Estimator):
 
         self._fitted(X, y, groups, target=torch.zeros(1), outputs=1, loss=_half_squares, encode=encode)
         return self
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients on the scale of the columns and the target, as those of :class:`DPClassifier`.
+
+        They are part of the release and cost nothing; how exact they are is not stated. With standard errors:
+        ``table.linear_regression``.
+        """
+        return self._linear()[0][0] * middle(self._target_bounds())[1]
+
+    @property
+    def intercept_(self) -> float:
+        """The target where all numbers are 0; predictions are held to the declared bounds besides."""
+        centre, half = middle(self._target_bounds())
+        return float(centre + half * self._linear()[1][0])
 
     def predict(self, X: GivenRows) -> Array:  # noqa: N803
         """The target of each row, within the declared bounds."""

@@ -48,11 +48,12 @@ class Folder:
         certificate, result = self._files(name, release.statement.dataset.edition)
         standing(release, self._grounds)  # on record for publication it has its text for every reader
         said = release.statement
+        sampled = population_intervals(release, LEVEL)
         columns = {
             column: {
                 "values": [_number(value) for value in values],
                 **_ends(ends),
-                **_ends(population_intervals(release, column, LEVEL), of="population"),
+                **_ends(sampled.get(column), of="population"),
             }
             for column, values, ends in shown_columns(release, LEVEL)
         }

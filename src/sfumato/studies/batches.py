@@ -38,6 +38,7 @@ REPLICATES = 9999
 AT_ONCE = 2 * 10**6  # numbers that a simulation holds at once
 ENOUGH = 4.0  # standard deviations of the noise in its number of rows that a batch must have
 SMALL = 1e-9
+CLEAR, FEW, LEAST = 0.3, 30, 0.2  # when a batch has a spread of its own, and how small that may be to the pooled one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +80,17 @@ class BatchStatistic:
     """Of the means: sampling and noise."""
     centre: Array
     spread: Array
-    """The variance of the values within batches."""
+    """The variance of the values within batches, pooled."""
+    spreads: Array
+    """That of each batch by itself, where the noise leaves it clear; else the pooled one."""
 
 
 def batch_statistic(sums: BatchSums) -> BatchStatistic:
     """Q = Σ(x̄_b − x̄)²/v_b with v_b = s²/n_b + σ²·Σc²/n_b², for all runs at once.
 
     The noise of a mean is c = (coefficients of the sum) − x̄·(coefficients of the number), and s² is pooled over the
-    batches; where its noise leaves nothing, s² is held to one standard deviation of that noise.
+    batches; where its noise leaves nothing, s² is held to one standard deviation of that noise. A batch whose own s² is
+    clear of the noise has that one.
     """
     number = np.maximum(sums.number, 1.0)
     means = np.clip(sums.first / number, 0.0, 1.0)
@@ -101,11 +105,15 @@ def batch_statistic(sums: BatchSums) -> BatchStatistic:
     square = square - np.multiply.outer(2 * middle, sums.weights[1])
     floor = np.sqrt(sums.noise.variance * batches * (square**2).sum(axis=-1)) / total
     spread = np.clip(inside, np.maximum(floor, SMALL), 0.25)
-    variances = spread[..., None] / number + noise / number**2
+    doubt = np.sqrt(sums.noise.variance * (square**2).sum(axis=-1))[..., None] / number
+    own = np.clip(around / np.maximum(number - 1, 1.0), LEAST * spread[..., None], 0.25)
+    known = (doubt < CLEAR * np.maximum(spread[..., None], own)) & (number >= FEW)
+    spreads = np.where(known, own, spread[..., None])
+    variances = spreads / number + noise / number**2
     weight = 1 / variances
     centre = (weight * means).sum(axis=-1) / weight.sum(axis=-1)
     value = (weight * (means - centre[..., None]) ** 2).sum(axis=-1)
-    return BatchStatistic(value=value, means=means, variances=variances, centre=centre, spread=spread)
+    return BatchStatistic(value=value, means=means, variances=variances, centre=centre, spread=spread, spreads=spreads)
 
 
 def batch_test(sums: BatchSums, random: np.random.Generator, *, replicates: int = REPLICATES) -> float:
@@ -116,7 +124,7 @@ def batch_test(sums: BatchSums, random: np.random.Generator, *, replicates: int 
     seen = batch_statistic(sums)
     batches, noises = sums.number.shape[-1], sums.weights.shape[1]
     number = np.maximum(sums.number, 1.0)
-    mean, spread = float(seen.centre), float(seen.spread)
+    mean, spread = float(seen.centre), seen.spreads
     larger, left = 0, replicates
     while left:
         now = min(left, max(1, AT_ONCE // (batches * (noises + 1))))
@@ -140,7 +148,7 @@ class BatchComparison(DesignResult):
     """Rows and mean of each batch with intervals, and a joint test that all batches have the same mean.
 
     Guarantee: costs nothing beyond the release; sampling and noise are in the intervals and in the null distribution of
-    the test. Assumes: rows are independent (one row a person), and batches have about the same spread.
+    the test. Assumes: rows are independent (one row a person); where noise hides the spread of a batch, that of all.
     """
 
     field: str
@@ -213,7 +221,7 @@ class BatchComparison(DesignResult):
         for place, mean in enumerate(seen.means):
             count = float(kept.number[place])
             parts = (self.sums.weights[1] - mean * self.sums.weights[0]) / count
-            error = ErrorSum.made(float(seen.spread) / count, [(float(c), self.sums.noise) for c in parts])
+            error = ErrorSum.made(float(seen.spreads[place]) / count, [(float(c), self.sums.noise) for c in parts])
             margin = error.quantile((1 + level) / 2)
             others = np.arange(len(seen.means)) != place
             weight = 1 / seen.variances[others]

@@ -18,7 +18,7 @@ from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.moments import Variance
 from sfumato.inference.ratio import Ratio
 from sfumato.studies import means
-from sfumato.studies.compared import Compared, ComparedCounts, ComparedMeans, ComparedShares
+from sfumato.studies.compared import ComparedCounts, ComparedMeans, ComparedShares, GroupComparison
 from sfumato.studies.comparison import TwoSampleResult
 from sfumato.studies.draws import CellNoise, Numbers, generator_of
 from sfumato.studies.proportions import TwoByTwo
@@ -66,7 +66,7 @@ def compare(
     check_cut_alike(sources, "the comparison")
     _check_own_noise(one, two)
     seeds = tuple(release.statement.identifier for release in sources)
-    compared: Compared
+    compared: GroupComparison
     match kinds[0]:
         case "measure.proportion":
             compared = _shares(one, two, seeds)

@@ -20,12 +20,12 @@ from sfumato.studies.proportions import TwoByTwo
 from sfumato.studies.result import Cell
 
 __all__ = [
-    "Compared",
     "ComparedBlocks",
     "ComparedCounts",
     "ComparedMeans",
     "ComparedRanks",
     "ComparedShares",
+    "GroupComparison",
     "Quantity",
     "outward",
 ]
@@ -45,7 +45,7 @@ class Quantity:
     equal: float
 
 
-class Compared(Protocol):
+class GroupComparison(Protocol):
     """How two groups were compared."""
 
     @property

@@ -14,7 +14,7 @@ from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
 from sfumato.laws.margins import level_of
 from sfumato.studies import contingency
-from sfumato.studies.compared import LEAST, Compared, outward
+from sfumato.studies.compared import LEAST, GroupComparison, outward
 from sfumato.studies.draws import REPLICATES, CellNoise, Numbers
 from sfumato.studies.result import ResultTable, StudyResult
 
@@ -45,7 +45,7 @@ class TwoSampleResult(StudyResult):
     independent persons, and nobody is in both groups.
     """
 
-    compared: Compared
+    compared: GroupComparison
     names: tuple[str, str]
     outcome: Word
     sources: tuple[Release, ...]

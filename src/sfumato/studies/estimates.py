@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Estimate", "estimate_of", "linear_form"]
 
+NORMAL = 1.959963985
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -78,6 +80,8 @@ def estimate_of(given: object) -> Estimate:
         return _of_release(given)
     if isinstance(given, StudyResult):
         value, error = (_stated(given, name) for name in ("estimate", "standard error"))
+        if math.isnan(error):
+            error = _from_interval(given)
         if math.isfinite(value) and error > 0 and math.isfinite(error):
             return Estimate(value=value, sampling=error**2, noises=(), sources=given.sources)
         raise InvalidInput("this result has no estimate with a standard error; nothing was computed.")
@@ -94,6 +98,16 @@ def _stated(result: StudyResult, name: str) -> float:
     column = result.table().columns.get(name, ())
     cell = column[0] if len(column) == 1 else None
     return float(cell) if isinstance(cell, int | float) else math.nan
+
+
+def _from_interval(result: StudyResult) -> float:
+    """The standard error that a 95% interval of one estimate is as wide as; nan where there is no such interval."""
+    columns = result.table(confidence=Fraction(19, 20)).columns
+    ends = [columns.get(name, ()) for name in ("low", "high")]
+    if any(len(end) != 1 or not isinstance(end[0], int | float) for end in ends):
+        return math.nan
+    low, high = (float(end[0]) for end in ends if isinstance(end[0], int | float))
+    return (high - low) / (2 * NORMAL)
 
 
 def _of_release(release: Release) -> Estimate:

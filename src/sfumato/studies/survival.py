@@ -22,7 +22,8 @@ from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import log_rank_score
 from sfumato.studies.result import Cell, ResultTable, StudyResult
 from sfumato.studies.survival_curve import (
-    Curve,
+    SurvivalCurve,
+    difference_limits,
     falling,
     hazard_limits,
     limits,
@@ -166,7 +167,7 @@ class SurvivalResult(StudyResult):
         return self.noise.cells_of(np.concatenate(levels, axis=-1))
 
     @cached_property
-    def curves(self) -> tuple[Curve, ...]:
+    def curves(self) -> tuple[SurvivalCurve, ...]:
         """One curve for each group, as computed: not yet made to fall."""
         return tuple(survival_curve(cells, self.noise) for cells in self.cells)
 
@@ -350,7 +351,7 @@ class SurvivalResult(StudyResult):
             )
         return float(asked), plain(asked)
 
-    def _shown(self, curve: Curve, factor: float) -> tuple[Floats, Floats, Floats]:
+    def _shown(self, curve: SurvivalCurve, factor: float) -> tuple[Floats, Floats, Floats]:
         """The curve and its limits as they are shown: the nearest ones that never rise."""
         low, high = limits(curve, factor) if np.isfinite(factor) else (0 * curve.noise, 0 * curve.noise + 1)
         value = np.full(len(self.layout.times), np.nan)
@@ -359,7 +360,7 @@ class SurvivalResult(StudyResult):
             value[:stop] = np.clip(falling(curve.survival[:stop]), 0.0, 1.0)
         return value, falling(low), falling(high)
 
-    def _point(self, curve: Curve, step: int, level: float) -> tuple[float, float, float, float]:
+    def _point(self, curve: SurvivalCurve, step: int, level: float) -> tuple[float, float, float, float]:
         if step < 0:
             return 1.0, 1.0, 1.0, 0.0
         value, low, high = (float(part[step]) for part in self._shown(curve, _factor(level)))
@@ -373,19 +374,11 @@ class SurvivalResult(StudyResult):
         return float(estimate), float(low), float(high), float(error)
 
     def _less_first(self, name: str, found: Sequence[tuple[float, float, float, float]]) -> ResultTable:
-        """Differences from the first group: each end of an interval is as far from the estimate as both parts say."""
-        (first, low, high, _), ends = found[0], []
-        for value, least, most, _ in found[1:]:
-            if np.isnan(first) or np.isnan(value):
-                ends.append((float("nan"), least - high, most - low))
-                continue
-            gap = value - first
-            ends.append((gap, gap - np.hypot(value - least, high - first), gap + np.hypot(most - value, first - low)))
-        columns: dict[str, Sequence[Cell]] = {
-            self.layout.by: list(self.layout.groups[1:]),
-            "estimate": [each[0] for each in ends],
-            "low": [float(each[1]) for each in ends],
-            "high": [float(each[2]) for each in ends],
+        """Differences from the first group."""
+        ends = [difference_limits(each[:3], found[0][:3]) for each in found[1:]]
+        columns: dict[str, Sequence[Cell]] = {self.layout.by: list(self.layout.groups[1:])}
+        columns |= {
+            part: [float(each[place]) for each in ends] for place, part in enumerate(("estimate", "low", "high"))
         }
         return ResultTable(name=name, columns=columns)
 

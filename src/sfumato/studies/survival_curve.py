@@ -14,7 +14,16 @@ from scipy.optimize import isotonic_regression
 
 from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk
 
-__all__ = ["Curve", "falling", "hazard_limits", "limits", "restricted_mean", "survival_curve", "uniform_factor"]
+__all__ = [
+    "SurvivalCurve",
+    "difference_limits",
+    "falling",
+    "hazard_limits",
+    "limits",
+    "restricted_mean",
+    "survival_curve",
+    "uniform_factor",
+]
 
 LOST = 2.0
 """In standard deviations of its noise: a number at risk below this is lost in noise, and a curve stops there."""
@@ -24,7 +33,7 @@ LUMP = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class SurvivalCurve:
     """A curve at m steps of time: arrays of the shape (…, m), or with some of the steps only in ``noise``."""
 
     at_risk: Floats
@@ -51,7 +60,7 @@ class Curve:
         return self.points < self.stop[..., None]
 
 
-def survival_curve(cells: Floats, noise: ExitNoise, points: Sequence[int] | None = None) -> Curve:
+def survival_curve(cells: Floats, noise: ExitNoise, points: Sequence[int] | None = None) -> SurvivalCurve:
     """Kaplan–Meier and Nelson–Aalen of noisy cells (…, 2, m); errors at the asked steps, or at all."""
     cells = np.asarray(cells, dtype=np.float64)
     risk, events = at_risk(cells), cells[..., 0, :]
@@ -71,7 +80,7 @@ def survival_curve(cells: Floats, noise: ExitNoise, points: Sequence[int] | None
     number = np.maximum(risk[..., 0], 1.0)
     at = np.clip(survival[..., asked], 1e-9, 1.0)
     worth = np.maximum(np.minimum(number[..., None], risk[..., asked] / at), 1.0)
-    return Curve(
+    return SurvivalCurve(
         at_risk=risk,
         events=events,
         survival=survival,
@@ -112,7 +121,7 @@ def hazard_weights(inverse: Floats, slope: Floats, points: npt.NDArray[np.int_])
     return np.stack([np.where(passed, inverse[..., None, :], 0.0) - drag, -drag], axis=-2)
 
 
-def limits(curve: Curve, factor: float | Floats) -> tuple[Floats, Floats]:
+def limits(curve: SurvivalCurve, factor: float | Floats) -> tuple[Floats, Floats]:
     """Pointwise limits of the survival: all S with |Ŝ − S| ≤ factor·√(S(1 − S)/n + S²·N), within 0 and 1.
 
     Behind the stop the lower limit is 0 and the upper one that of the last step before it: survival never rises.
@@ -134,7 +143,7 @@ def limits(curve: Curve, factor: float | Floats) -> tuple[Floats, Floats]:
     return np.where(kept, low, 0.0), np.where(kept, high, last)
 
 
-def _longer(curve: Curve, sampling: Floats) -> Floats:
+def _longer(curve: SurvivalCurve, sampling: Floats) -> Floats:
     """By how much an interval is longer than a normal one, where few Laplace noises are most of the error.
 
     At 95% a Laplace error has 2.118 standard deviations for the 1.960 of a normal one; between the two the excess
@@ -144,7 +153,7 @@ def _longer(curve: Curve, sampling: Floats) -> Floats:
     return 1 + 0.081 * np.minimum(curve.tails * part**2 / 3, 1.0)
 
 
-def hazard_limits(curve: Curve, factor: float) -> tuple[Floats, Floats]:
+def hazard_limits(curve: SurvivalCurve, factor: float) -> tuple[Floats, Floats]:
     """Pointwise limits of the cumulative hazard: |Â − A| ≤ factor·√(A·κ/n + N), where κ = (e^Â − 1)/Â.
 
     Behind the stop there is no upper limit, and the lower one is the highest before it.
@@ -191,6 +200,21 @@ def restricted_mean(
     end = before + float(lengths.sum())
     estimate = np.where(rest > 0, np.nan, mean)
     return estimate, np.where(rest > 0, np.nan, error), np.clip(low, before, end), np.clip(high, before, end)
+
+
+def difference_limits(
+    ours: Sequence[Floats | float], theirs: Sequence[Floats | float]
+) -> tuple[Floats, Floats, Floats]:
+    """The difference of two independent figures (estimate, low, high) with its limits.
+
+    Each end is as far from the difference as the ends of both say together; without an estimate the ends themselves
+    are subtracted.
+    """
+    (value, low, high), (other, least, most) = (np.asarray(each, dtype=np.float64) for each in (ours, theirs))
+    gap = value - other
+    lower = np.where(np.isnan(gap), low - most, gap - np.hypot(value - low, most - other))
+    upper = np.where(np.isnan(gap), high - least, gap + np.hypot(high - value, other - least))
+    return gap, lower, upper
 
 
 def uniform_factor(cells: Floats, noise: ExitNoise, confidence: float, generator: np.random.Generator) -> float:

@@ -11,7 +11,7 @@ from sfumato.tables.measures import MEASURES
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.contributions import Contributions
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.gram import Gram
+from sfumato.tables.queries.gram import GramMatrix
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.limit_suggestion import LimitSuggestion
 from sfumato.tables.queries.magnitudes import Magnitudes
@@ -28,7 +28,7 @@ __all__ = [
     "Aggregate",
     "Contributions",
     "Count",
-    "Gram",
+    "GramMatrix",
     "Keys",
     "LayeredCount",
     "LimitSuggestion",

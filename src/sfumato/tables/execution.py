@@ -38,7 +38,7 @@ from sfumato.tables.persons import (
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.contributions import Contributions
-from sfumato.tables.queries.gram import Gram
+from sfumato.tables.queries.gram import GramMatrix
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.limit_suggestion import LimitSuggestion
 from sfumato.tables.queries.magnitudes import Magnitudes
@@ -183,7 +183,7 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         check(query.where, columns)
     for measure in query.measures if isinstance(query, Aggregate) else ():
         _check_measure(measure, columns)
-    for of in (query.outcome, *query.numbers) if isinstance(query, Gram) else ():
+    for of in (query.outcome, *query.numbers) if isinstance(query, GramMatrix) else ():
         _check_number(written(of.value), of, columns)
     if isinstance(query, Quantiles | Magnitudes):
         _check_number(query.names[0], query.of, columns)
@@ -229,7 +229,7 @@ def _gauges(query: TableQuery) -> tuple[list[Gauge], list[Histogram]]:
             return gauges, [gauge for gauge in held if isinstance(gauge, Histogram)]
         case LayeredCount(steps=(lower, upper), uncut_to=most):
             return [RowLayers(lower=lower, upper=upper, most=most)], []
-        case Gram():
+        case GramMatrix():
             return [query.gauge], []
     return [RowIndicator(height=1)], []
 
@@ -265,7 +265,7 @@ def _keys(query: TableQuery) -> list[Keys]:
             return []
         case Marginals():
             return [keys for by in query.tables for keys in by]
-        case Gram():
+        case GramMatrix():
             return list(query.factors)
     return list(query.by)
 

@@ -17,7 +17,7 @@ from sfumato.tables.persons import PerPerson, PersonJoin
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.contributions import Contributions
 from sfumato.tables.queries.count import Count
-from sfumato.tables.queries.gram import Gram
+from sfumato.tables.queries.gram import GramMatrix
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.limit_suggestion import LimitSuggestion
 from sfumato.tables.queries.magnitudes import Magnitudes
@@ -39,7 +39,7 @@ TableQuery = (
     | LimitSuggestion
     | Magnitudes
     | LayeredCount
-    | Gram
+    | GramMatrix
 )
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 STEPS = (Join, PerPerson, PersonJoin, PersonValue)

@@ -17,7 +17,7 @@ from sfumato.core.units import Record, Unit
 from sfumato.engines.expressions import Expression, Term, col, when, written
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.studies import means
-from sfumato.studies.compared import Compared, ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares
+from sfumato.studies.compared import ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares, GroupComparison
 from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
 from sfumato.studies.draws import CellNoise, Numbers, generator_of
 from sfumato.studies.proportions import TwoByTwo
@@ -300,7 +300,7 @@ def _seed(release: Release) -> Callable[[], np.random.Generator]:
 
 
 def _result(
-    release: Release, compared: Compared, names: tuple[str, str], outcome: Outcome, said: tuple[Word, ...] = ()
+    release: Release, compared: GroupComparison, names: tuple[str, str], outcome: Outcome, said: tuple[Word, ...] = ()
 ) -> TwoSampleResult:
     return TwoSampleResult(compared=compared, names=names, outcome=_named(outcome), sources=(release,), said=said)
 

@@ -19,7 +19,7 @@ from sfumato.studies.regression.result import RegressionResult, excess_of
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
 from sfumato.tables.persons import is_per_person
-from sfumato.tables.queries.gram import HEIGHT, Gram
+from sfumato.tables.queries.gram import HEIGHT, GramMatrix
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def linear_regression(table: "Table", model: Model) -> Study[RegressionResult]:
     factors = [
         name for name in model.covariates if name in model.factors or (name in table.keys and name not in table.bounds)
     ]
-    query = Gram(
+    query = GramMatrix(
         dataset=table.dataset,
         outcome=number_of(table, model.outcome),
         terms=model.terms,
@@ -171,7 +171,7 @@ def _linear_result(release: Release) -> RegressionResult:
     import numpy as np
 
     query = release.statement.query
-    assert isinstance(query, Gram)  # noqa: S101 - the question that this was made for
+    assert isinstance(query, GramMatrix)  # noqa: S101 - the question that this was made for
     design = query.design
     sums = np.array([value / HEIGHT for value in release.statement.values])
     variance = float(release.statement.law.variance) / HEIGHT**2

@@ -81,7 +81,7 @@ def _scored(
 
 
 def _edges(low: Fraction, high: Fraction, bins: int | Sequence[Exact]) -> tuple[Fraction, ...]:
-    """Edges of bins from the low to the high bound: so many of one width, or as they were given."""
+    """Edges of bins from the low to the high bound: this many of one width, or as they were given."""
     if isinstance(bins, int):
         natural(bins, "bins", least=2, most=MOST_BINS)
         return tuple(low + (high - low) * Fraction(place, bins) for place in range(bins + 1))

@@ -33,7 +33,7 @@ from sfumato.tables.grouping import check_size
 from sfumato.tables.keys import Keys
 from sfumato.tables.persons import Step
 
-__all__ = ["Gram"]
+__all__ = ["GramMatrix"]
 
 HEIGHT = ROOT * ROOT
 MOST_WIDE = 8  # factors of three levels or more whose levels are told apart in the bound under replace
@@ -41,7 +41,7 @@ BETWEEN = "old and new are not far apart in a number and in its square at once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gram:
+class GramMatrix:
     """Sums over complete rows of all products of two of: 1, the columns that the terms make, and the outcome.
 
     Numbers are held to their public ranges and scaled to [−1, 1]; factors are coded by their public keys, the first of
@@ -50,7 +50,7 @@ class Gram:
 
     Guarantee: :meth:`sensitivity` bounds the move of the whole vector for one unit, rounding to the lattice included;
     brute-forced over neighbours. Assumes: the limit is enforced by the engine; a person with more complete rows counts
-    as so many times the mean of them. Rows in which a value is missing, or whose key is not declared, do not count.
+    as the mean of them times the limit. Rows in which a value is missing, or whose key is not declared, do not count.
     Public: every field. Proof: docs/proofs/regression.md
     """
 
