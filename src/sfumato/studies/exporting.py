@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any  # parts of a document of python-docx
 
 from markupsafe import Markup
 
@@ -26,6 +25,7 @@ TURNING = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}  # these order the te
 LONGEST_NAME = 31
 FORBIDDEN = re.compile(r"[\[\]:*?/\\']")
 WORD_FONT = "SimSun"
+EXTRA = "pip install 'sfumato[studies]'"
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -158,22 +158,32 @@ def word_page(page: ResultPage, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() != ".docx":
         raise InvalidInput(f"{target.name} is no name of a document; nothing was written. Give one that ends in .docx.")
-    docx = need("docx", "pip install 'sfumato[studies]'")
-    document: Any = docx.Document()
+    document = need("docx", EXTRA).Document()
+    small = need("docx.shared", EXTRA).Pt(9)
+    right = need("docx.enum.text", EXTRA).WD_ALIGN_PARAGRAPH.RIGHT
     document.core_properties.title, document.core_properties.author = _line(page.title), ""
     normal = document.styles["Normal"]
     normal.element.get_or_add_rPr().get_or_add_rFonts().set(_qualified("w:eastAsia"), WORD_FONT)
     document.add_heading(_line(page.title), level=2)
-    for place, table in enumerate(page.tables, start=1):
+    for number, table in enumerate(page.tables, start=1):
         name = page.title if len(page.tables) == 1 else table.name
-        caption = document.add_paragraph(f"{place}. {_line(name)}", style="Caption")
+        caption = document.add_paragraph(f"{number}. {_line(name)}", style="Caption")
         caption.paragraph_format.keep_with_next = True
-        _word_table(document, table)
-    small = need("docx.shared", "pip install 'sfumato[studies]'").Pt(9)
+        rows = [tuple(column.name for column in table.columns), *_rows(table)]
+        drawn = document.add_table(rows=len(rows), cols=len(table.columns))
+        for place, (line, across) in enumerate(zip(drawn.rows, rows, strict=True)):
+            sides = [*(["top"] if place == 0 else []), *(["bottom"] if place in (0, len(rows) - 1) else [])]
+            for cell, text, column in zip(line.cells, across, table.columns, strict=True):
+                (paragraph,) = cell.paragraphs
+                paragraph.paragraph_format.space_after = 0
+                paragraph.add_run(_line(text)).bold = place == 0
+                if column.number:
+                    paragraph.alignment = right
+                if sides:
+                    cell._tc.get_or_add_tcPr().append(_borders(sides))
     for words in (fact_line(page), *page.notes, *page.protection):
         if words:
-            run = document.add_paragraph().add_run(_line(words))
-            run.font.size = small
+            document.add_paragraph().add_run(_line(words)).font.size = small
     try:
         document.save(str(target))
     except OSError as wrong:
@@ -181,38 +191,20 @@ def word_page(page: ResultPage, path: str | Path) -> Path:
     return target
 
 
-def _word_table(document: Any, table: TextTable) -> None:
-    """A table with three lines, as papers have it: above, under the head, below."""
-    right = need("docx.enum.text", "pip install 'sfumato[studies]'").WD_ALIGN_PARAGRAPH.RIGHT
-    rows = [[column.name for column in table.columns], *_rows(table)]
-    drawn = document.add_table(rows=len(rows), cols=len(table.columns))
-    cells = drawn._cells  # all at once: cell(row, column) counts them anew each time
-    for place, across in enumerate(rows):
-        for order, (text, column) in enumerate(zip(across, table.columns, strict=True)):
-            cell = cells[place * len(table.columns) + order]
-            paragraph = cell.paragraphs[0]
-            paragraph.paragraph_format.space_after = 0
-            run = paragraph.add_run(_line(text))
-            run.bold = place == 0
-            if column.number:
-                paragraph.alignment = right
-            if place in (0, len(rows) - 1):
-                _lined(cell, ("top", "bottom") if place == 0 else ("bottom",))
-
-
-def _lined(cell: Any, sides: Sequence[str]) -> None:
-    element = need("docx.oxml", "pip install 'sfumato[studies]'").OxmlElement
+def _borders(sides: Sequence[str]) -> object:
+    """Lines of a cell: a table of a paper has them above, under its head and below."""
+    element = need("docx.oxml", EXTRA).OxmlElement
     borders = element("w:tcBorders")
     for side in sides:
         line = element(f"w:{side}")
         for name, value in (("val", "single"), ("sz", "8"), ("space", "0"), ("color", "auto")):
             line.set(_qualified(f"w:{name}"), value)
         borders.append(line)
-    cell._tc.get_or_add_tcPr().append(borders)
+    return borders
 
 
 def _qualified(name: str) -> str:
-    found: str = need("docx.oxml.ns", "pip install 'sfumato[studies]'").qn(name)
+    found: str = need("docx.oxml.ns", EXTRA).qn(name)
     return found
 
 

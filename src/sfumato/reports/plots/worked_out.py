@@ -8,7 +8,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any  # parts of Altair charts
 
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, ChartRow
@@ -68,7 +67,7 @@ def _forest(altair: ModuleType, picture: Picture, colours: Palette, language: st
     first, last = _domain(picture, kept)
     rows = _forest_rows(kept, first, last)
     scale = altair.Scale(type="log" if picture.log else "linear", domain=[first, last], nice=False)
-    below: dict[str, Any] = {"title": clean(render(picture.across, language)), "labelFlush": False}
+    below: ChartRow = {"title": clean(render(picture.across, language)), "labelFlush": False}
     below |= {"values": _ticks(first, last), "format": "~r"} if picture.log else {"tickCount": 6}
     x = altair.X("value:Q", scale=scale, axis=altair.Axis(**below))
     names = altair.Axis(grid=False, labelColor=colours.ink, labelLimit=260, labelFontSize=11)
@@ -215,8 +214,8 @@ def _panels(
     colours: Palette,
     rows: list[ChartRow],
     names: Sequence[str],
-    x: Any,
-    y: Any,
+    x: Chart,
+    y: Chart,
     how: str,
 ) -> Chart:
     """A panel for each curve, up to three in a row with the same axes; the other curves stand behind it."""
@@ -261,14 +260,14 @@ def _end(end: float | None, floor: float, top: float) -> float | None:
     return None if end is None or math.isnan(end) else min(max(end, floor), top)
 
 
-def _lower(y: Any) -> Any:
+def _lower(y: Chart) -> Chart:
     """The same axis for the lower end of a band."""
     lower = y.copy()
     lower.shorthand = "low:Q"
     return lower
 
 
-def _scale(altair: ModuleType, picture: Picture) -> Any:
+def _scale(altair: ModuleType, picture: Picture) -> Chart:
     if picture.within is not None:
         return altair.Scale(domain=list(picture.within), nice=False)
     return altair.Scale(type="log" if picture.log else "linear", zero=False)
