@@ -15,7 +15,7 @@ from sfumato.engines.expressions import col
 from sfumato.errors import InvalidInput
 from sfumato.inference import quantile
 from sfumato.inference.normal_laplace import multiplier, outside
-from sfumato.inference.population import Design, Residuals
+from sfumato.inference.population import SampleDesign, Residuals
 from sfumato.reports.verify import verify
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Asked
@@ -144,7 +144,7 @@ def test_more_confidence_noise_or_rows_of_a_person_make_it_wider() -> None:
     assert width(shares(30, 70, 3).ends(0.99)) > usual
     assert width(shares(30, 70, 6).ends(0.95)) > usual
     assert width(shares(30, 70, 3, gaussian=False).ends(0.95)) > usual
-    assert width(shares(30, 70, 3, design=Design(rows=4)).ends(0.95)) > 1.5 * usual
+    assert width(shares(30, 70, 3, design=SampleDesign(rows=4)).ends(0.95)) > 1.5 * usual
 
 
 def test_a_ratio_over_nothing_but_noise_has_no_ends() -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom, lognorm
 
-from sfumato.inference.population import Design, Residuals
+from sfumato.inference.population import SampleDesign, Residuals
 from sfumato.inference.population_moments import CorrelationScores, CovarianceScores, MomentSums, VarianceScores
 from sfumato.inference.population_quantiles import PopulationRanks
 
@@ -291,7 +291,7 @@ def test_rows_of_one_person_that_are_all_alike_need_the_whole_factor() -> None:
 
     def sample(runs: int, draw: np.random.Generator, *, factor: int = copies) -> Limits:
         sums = copies * powers(values("uniform", runs, rows, draw)) + laplace((runs, 3), deviation, draw)
-        return replace(mean_scores(sums, deviation), design=Design(rows=factor)).limits(0.95)
+        return replace(mean_scores(sums, deviation), design=SampleDesign(rows=factor)).limits(0.95)
 
     assert not refuted(hits(sample, 0.5, AT_ONCE), AT_ONCE)
     assert refuted(hits(lambda runs, draw: sample(runs, draw, factor=1), 0.5, AT_ONCE), AT_ONCE)

@@ -190,7 +190,7 @@ def band_coverage(steps: int, number: int, epsilon: float, runs: int, seed: int)
     for exact in drawn(generator, law, number, runs):
         cells, noise = with_noise(generator, exact, epsilon)
         curve = survival_curve(cells, noise)
-        for place, factor in enumerate((uniform_factor(cells, noise, 0.95, generator), 1.96)):
+        for place, factor in enumerate((uniform_factor(curve, noise, 0.95, generator), 1.96)):
             low, high = limits(curve, factor)
             inside = (falling(low) <= survival + 1e-12) & (survival - 1e-12 <= falling(high))
             hits[place] += inside.all()

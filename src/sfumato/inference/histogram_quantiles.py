@@ -20,7 +20,7 @@ from sfumato.inference.derived import Derived, Label, level_of
 from sfumato.inference.figure import Figure, figure
 from sfumato.inference.inversion import Spread
 from sfumato.inference.linear_combination import LinearCombination, Noise
-from sfumato.inference.population import Design, design_of, nearly_normal
+from sfumato.inference.population import SampleDesign, design_of, nearly_normal
 
 if TYPE_CHECKING:
     from sfumato.core.query import Law
@@ -59,7 +59,7 @@ class HistogramQuantile(Derived):
     sources: tuple[Release, ...]
     ends: tuple[tuple[int | Fraction, int | Fraction], ...] = ()
     """The least and the greatest value in each bin; empty where each holds one number."""
-    design: Design | None = None
+    design: SampleDesign | None = None
     """How rows were sampled, where the quantile estimates that of a population."""
 
     @property
@@ -261,7 +261,7 @@ def quantile(given: Release | Figure, level: Exact, *, value: str | None = None)
     )
 
 
-def _design(counts: Figure) -> Design | None:
+def _design(counts: Figure) -> SampleDesign | None:
     """How rows of one release were sampled, of which a unit may have some at each number; else None."""
     noises = [noise for form in counts.forms for noise in form.noises]
     plain = all(list(form.noises.values()) == [1] for form in counts.forms) and len(set(noises)) == len(noises)

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Truths = npt.NDArray[np.bool_]
 
-__all__ = ["INDEPENDENT", "Design", "Population", "Residuals", "design_of", "level_for", "nearly_normal", "picked_from"]
+__all__ = [
+    "INDEPENDENT",
+    "SampleDesign",
+    "Population",
+    "Residuals",
+    "design_of",
+    "level_for",
+    "nearly_normal",
+    "picked_from",
+]
 
 RAISED = 1.2815515655446004  # standard deviations of its noise by which a private sum of squares is raised (90%)
 HALVINGS = 32
@@ -37,7 +46,7 @@ OUTWARD = 1e-8  # of the distance of an end from the point: more than halving an
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class SampleDesign:
     """How rows were sampled: ``rows`` is how many of one person can be in a group, at most.
 
     Rows of one person are alike. Whatever they are, Var(Σe) ≤ rows·Σe² (Cauchy–Schwarz), so the sampling variance is
@@ -48,10 +57,10 @@ class Design:
     single: bool = False
 
 
-INDEPENDENT = Design()
+INDEPENDENT = SampleDesign()
 
 
-def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> Design:
+def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> SampleDesign:
     """How many rows of one unit can be in a group; ``across`` all groups, where these are put together again.
 
     >>> from sfumato.core.units import user
@@ -59,9 +68,9 @@ def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> Desig
     6
     """
     if limit is None:
-        return Design(single=True)
+        return SampleDesign(single=True)
     members = unit.size if isinstance(unit, Family) else 1
-    return Design(rows=members * (limit.rows if across else limit.rows_per_group))
+    return SampleDesign(rows=members * (limit.rows if across else limit.rows_per_group))
 
 
 class Population(Protocol):
@@ -125,7 +134,7 @@ class Residuals:
     number: "Floats"
     squares: "Floats | None" = None
     within: tuple[float, float] = (-math.inf, math.inf)
-    design: Design = INDEPENDENT
+    design: SampleDesign = INDEPENDENT
     half: float = 0.0
     """What is taken off the distance: half a row where rows are counted."""
     exact_variance: bool = False

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from sfumato.inference.normal_laplace import multiplier
-from sfumato.inference.population import INDEPENDENT, Design
+from sfumato.inference.population import INDEPENDENT, SampleDesign
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,7 @@ class MomentSums:
     first: "Floats"
     second: "Floats"
     product: "Floats"
-    design: Design = INDEPENDENT
+    design: SampleDesign = INDEPENDENT
 
     def at(self, places: Sequence[int]) -> Self:
         """Some of the groups."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 from sfumato.inference.normal_laplace import multiplier
-from sfumato.inference.population import INDEPENDENT, Design
+from sfumato.inference.population import INDEPENDENT, SampleDesign
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class PopulationRanks:
     level: float
     values: tuple[tuple[int | Fraction, int | Fraction], ...]
     """The least and the greatest value of each bin."""
-    design: Design = INDEPENDENT
+    design: SampleDesign = INDEPENDENT
 
     @property
     def quality(self) -> str:

@@ -42,8 +42,16 @@ class ExitNoise:
         """Of the cells, in units of the variance: (AᵀA)⁻¹ where A are the blocks that were measured."""
         if self.widths == (1,):
             return np.eye(self.steps)
+        if len(self.widths) == 2:
+            block = np.arange(self.steps) // self.widths[1]
+            return np.eye(self.steps) - (block[:, None] == block) / (self._sizes[block] + 1)
         matrix = level_matrix(self.steps, self.widths)
         return np.asarray(np.linalg.inv(matrix.T @ matrix), dtype=np.float64)
+
+    @cached_property
+    def _sizes(self) -> npt.NDArray[np.int_]:
+        """How many steps each block of the second level has."""
+        return np.bincount(np.arange(self.steps) // self.widths[1])
 
     @cached_property
     def estimator(self) -> Floats:
@@ -72,7 +80,14 @@ class ExitNoise:
 
     def through(self, weights: Floats) -> Floats:
         """Weights of cells as weights of the independent noises in what was measured, times their deviation."""
-        seen = weights if self.widths == (1,) else weights @ self.estimator.T
+        if self.widths == (1,):
+            seen = weights
+        elif len(self.widths) == 2:  # a block moves its steps by what it differs from their sum, shared by all of them
+            sizes = self._sizes
+            moved = np.add.reduceat(weights, np.cumsum(sizes) - sizes, axis=-1) / (sizes + 1)
+            seen = np.concatenate([weights - np.repeat(moved, sizes, axis=-1), moved], axis=-1)
+        else:
+            seen = weights @ self.estimator.T
         return math.sqrt(self.variance) * seen
 
     def cells_of(self, measured: Floats) -> Floats:

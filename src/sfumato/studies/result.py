@@ -34,7 +34,7 @@ from sfumato.studies.result_table import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Cell", "ResultTable", "StudyResult"]
+__all__ = ["Cell", "ResultTable", "StudyResult", "percent_of"]
 
 STEM = ("stem", "end")
 
@@ -140,7 +140,7 @@ class StudyResult(ABC):
 
     def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
         """What was found, in words: the first rows of the main table, each estimate with its interval."""
-        return finding(self.table(None, confidence), _percent(confidence))
+        return finding(self.table(None, confidence), percent_of(confidence))
 
     def to_excel(
         self, path: str | Path, confidence: Exact = Fraction(19, 20), *, languages: Sequence[str] = ("en", "zh")
@@ -173,7 +173,7 @@ class StudyResult(ABC):
 
     def _page(self, language: str, confidence: Exact) -> ResultPage:
         """All of it in the words of one language."""
-        level, tables = _percent(confidence), self.tables(confidence)
+        level, tables = percent_of(confidence), self.tables(confidence)
         said: tuple[tuple[Word, Word], ...] = self.facts
         if any(has_interval(table) for table in tables):
             said = (*said, (Phrase("study.confidence"), Phrase("study.percent", {"percent": level})))
@@ -240,7 +240,12 @@ class StudyResult(ABC):
         return html_page(self._page("en", Fraction(19, 20)))
 
 
-def _percent(confidence: Exact) -> str:
+def percent_of(confidence: Exact) -> str:
+    """A confidence in percent, as it is written.
+
+    >>> percent_of(0.95)
+    '95'
+    """
     level = probability(confidence, "confidence")
     if level in (0, 1):
         raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")

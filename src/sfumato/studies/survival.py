@@ -20,7 +20,8 @@ from sfumato.laws.rounded_gaussian import RoundedGaussian
 from sfumato.studies.exit_cells import ExitNoise, Floats
 from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import log_rank_score
-from sfumato.studies.result import Cell, ResultTable, StudyResult
+from sfumato.studies.result import Cell, ResultTable, StudyResult, percent_of
+from sfumato.studies.result_table import finding
 from sfumato.studies.survival_curve import (
     SurvivalCurve,
     difference_limits,
@@ -419,10 +420,21 @@ class SurvivalResult(StudyResult):
         }
         return ResultTable(name="hazard", columns=columns)
 
+    def findings(self, confidence: Exact = USUAL) -> tuple[Word, ...]:
+        """What was found, in words: the median and the survival at the end, of each group."""
+        main, steps = self.table("survival", confidence), len(self.layout.times)
+        last = {name: list(column[steps - 1 :: steps]) for name, column in main.columns.items()}
+        percent = percent_of(confidence)
+        ends = finding(ResultTable(name="survival", columns=last), percent)
+        medians = [
+            Phrase("survival.median_of", {"found": each}) for each in finding(self.table("median", confidence), percent)
+        ]
+        return (*medians, *ends)
+
     def _band(self, level: float) -> ResultTable:
         seed = int.from_bytes(sha256(self.release.statement.identifier.encode()).digest()[:8], "big")
         generator = np.random.default_rng(seed)  # so that a band is the same each time it is shown
-        factors = [uniform_factor(cells, self.noise, level, generator) for cells in self.cells]
+        factors = [uniform_factor(curve, self.noise, level, generator) for curve in self.curves]
         shown = [self._shown(curve, factor) for curve, factor in zip(self.curves, factors, strict=True)]
         columns = self._labels() | {
             "survival": _joined([value for value, _, _ in shown]),

@@ -217,12 +217,12 @@ def difference_limits(
     return gap, lower, upper
 
 
-def uniform_factor(cells: Floats, noise: ExitNoise, confidence: float, generator: np.random.Generator) -> float:
+def uniform_factor(curve: SurvivalCurve, noise: ExitNoise, confidence: float, generator: np.random.Generator) -> float:
     """How many standard errors a band needs to hold at all steps at once: a quantile of the simulated supremum.
 
-    Sampling is simulated as a Brownian motion in the time of Greenwood's variance, noise by the weights of the cells.
+    Sampling is a Brownian motion in the time of Greenwood's variance, noise is that of the cells by their weights; both
+    are drawn together, from their covariance.
     """
-    curve = survival_curve(cells, noise)
     stop = int(curve.stop)
     if stop == 0:
         return float("inf")
@@ -232,9 +232,9 @@ def uniform_factor(cells: Floats, noise: ExitNoise, confidence: float, generator
     safe = np.where(np.arange(noise.steps) < stop, curve.at_risk, np.inf)
     weights = noise.through(hazard_weights(1 / safe, curve.events / safe**2, np.arange(stop))).reshape(stop, -1)
     runs = 2000
-    sampled = generator.standard_normal((runs, stop)) * np.sqrt(np.diff(clock, prepend=0.0))
-    drawn = generator.standard_normal((runs, weights.shape[1]))
-    process = np.cumsum(sampled, axis=1) + drawn @ weights.T
+    together = weights @ weights.T + np.minimum(clock[:, None], clock)
+    root = np.linalg.cholesky(together + 1e-10 * np.diag(np.maximum(np.diag(together), 1e-300)))
+    process = generator.standard_normal((runs, stop)) @ root.T
     return float(np.quantile(np.abs(process / np.sqrt(clock + curve.noise[:stop])).max(axis=1), confidence))
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.engines.sufficient_statistics import Everyone, Powers
-from sfumato.inference.population import INDEPENDENT, Design, Residuals, design_of, nearly_normal
+from sfumato.inference.population import INDEPENDENT, SampleDesign, Residuals, design_of, nearly_normal
 from sfumato.inference.population_moments import CorrelationScores, CovarianceScores, MomentSums, VarianceScores
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.estimators import Reader
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def design(reader: Reader) -> Design | None:
+def design(reader: Reader) -> SampleDesign | None:
     """How rows were sampled, by the unit and the limit of the release; None where nothing was released yet."""
     if not reader.sources:
         return None
