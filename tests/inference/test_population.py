@@ -15,7 +15,7 @@ from sfumato.engines.expressions import col
 from sfumato.errors import InvalidInput
 from sfumato.inference import quantile
 from sfumato.inference.normal_laplace import multiplier, outside
-from sfumato.inference.population import SampleDesign, Residuals
+from sfumato.inference.population import Residuals, SampleDesign
 from sfumato.reports.verify import verify
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.measure import Asked

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom, lognorm
 
-from sfumato.inference.population import SampleDesign, Residuals
+from sfumato.inference.population import Residuals, SampleDesign
 from sfumato.inference.population_moments import CorrelationScores, CovarianceScores, MomentSums, VarianceScores
 from sfumato.inference.population_quantiles import PopulationRanks
 

@@ -302,3 +302,12 @@ def test_beside_lifelines(rossi: tuple[Path, pa.Table]) -> None:
         )
     ]
     assert np.mean(inside) > 0.5
+
+
+def test_mean_times_of_wide_steps_are_not_too_long() -> None:
+    """Times that are rounded up to the end of a step lie in its middle: the mean is that of the times themselves."""
+    times = np.arange(1, 1001)
+    rows = pa.table({"day": times.astype(float), "died": np.ones(1000, dtype=bool)})
+    table = vault().table(rows, name="trial", version="1", bounds={"day": (0, 1000)})
+    found = table.survival("day", "died", until=1000, steps=10).release(epsilon=EXACT).rmst(1000)
+    assert found.estimate == pytest.approx(500.5, abs=2)  # 550 where all fall at the ends of steps

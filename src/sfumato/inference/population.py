@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INDEPENDENT",
-    "SampleDesign",
     "Population",
     "Residuals",
+    "SampleDesign",
     "design_of",
     "level_for",
     "nearly_normal",

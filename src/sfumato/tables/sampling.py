@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.engines.sufficient_statistics import Everyone, Powers
-from sfumato.inference.population import INDEPENDENT, SampleDesign, Residuals, design_of, nearly_normal
+from sfumato.inference.population import INDEPENDENT, Residuals, SampleDesign, design_of, nearly_normal
 from sfumato.inference.population_moments import CorrelationScores, CovarianceScores, MomentSums, VarianceScores
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.estimators import Reader
