@@ -3,7 +3,7 @@
 ``python -m scripts.compare_studies`` releases every study once and writes what it found between the marks of
 docs/reference/studies-beside-peers.md; ``--dry`` only prints it. Noise comes from the operating system, so the figures
 are others each time. What does not change is checked: the figure of the same rows without noise lies in the interval of
-ours at a confidence of 1 − 10⁻⁸, because that interval is for the population, which is further away than these rows.
+ours at a confidence of 1 − 10⁻⁹, because that interval is for the population, which is further away than these rows.
 """
 
 import argparse
@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "reference" / "studies-beside-peers.md"
 START, END = "<!-- figures: written by scripts/compare_studies.py -->\n", "<!-- end of figures -->\n"
 EPSILON = 1
 NORMAL = 1.959964
-LEVEL, SURE = "19/20", "99999999/100000000"
+LEVEL, SURE = "19/20", "999999999/1000000000"
 FACTOR = re.compile(r"(?:C\()?(\w+)\)?\[T\.(.+)\]")
 Span = tuple[float, float, float]
 """An estimate and its 95% interval."""

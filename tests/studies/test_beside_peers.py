@@ -21,7 +21,7 @@ def found(name: str) -> list[Line]:
     return list(compare_studies.lines([name]))
 
 
-@pytest.mark.alpha(5e-7)  # each of fewer than fifty figures fails once in 10^8 runs
+@pytest.mark.alpha(5e-8)  # each of fewer than fifty figures fails once in 10^9 runs
 @pytest.mark.parametrize(
     "name", [name if name == QUICK else pytest.param(name, marks=pytest.mark.long) for name in COMPARED]
 )

@@ -316,9 +316,9 @@ def test_products_that_repeat_each_other_are_added_up_once() -> None:
     assert len(set(table.products)) == len(table.products) == 17
     assert table.products[0] == ColumnProduct()
     at = {name: place for place, name in enumerate(made.names)}
-    assert table.places[at["sex[M]"], at["sex[M]"]] == 0  # a sign times itself is 1
-    assert table.places[at["ward[B]"], at["ward[B]"]] == table.places[at["ward[B]"], 0]
-    assert table.places[at["ward[B]"], at["ward[C]"]] == -1
+    assert table.places[at["sex[M]"]][at["sex[M]"]] == 0  # a sign times itself is 1
+    assert table.places[at["ward[B]"]][at["ward[B]"]] == table.places[at["ward[B]"]][0]
+    assert table.places[at["ward[B]"]][at["ward[C]"]] == -1
 
 
 def test_heavier_tails_and_back() -> None:

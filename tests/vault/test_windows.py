@@ -136,7 +136,9 @@ def test_the_days_of_a_release_stand_before_those_of_the_vault_and_both_must_be_
     question.release(epsilon="1/2", even_if_useless=True)
     question.release(epsilon="1/4", reads=FEBRUARY, even_if_useless=True)
     assert lost(ledger) == {"2026-01": Fraction(1, 2), "2026-02": Fraction(1, 4)}
-    assert question.release(epsilon="1/2", reads=FEBRUARY).repeated  # a stored answer costs no window anything
+    assert question.release(epsilon="1/2", reads=JANUARY).repeated  # a stored answer costs no window anything
+    with pytest.raises(errors.Refused, match="one of the two is wrong"):
+        question.release(epsilon="1/2", reads=FEBRUARY)
     for wrong in (("2026-01-31", "2026-01-01"), ("2026-02-30", "2026-03-01"), ["2026-01-01", "2026-01-31"], "2026"):
         with pytest.raises(errors.InvalidInput):
             vault(ledger, PATIENT, wrong)  # type: ignore[arg-type]  # what people try

@@ -5,7 +5,7 @@ generator that is seeded from the release's identifier, so that a result is the 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.query import Law
+from sfumato.core.release import Release
 from sfumato.errors import Unsupported
 from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 
-__all__ = ["REPLICATES", "CellNoise", "Numbers", "generator_of", "multiplier"]
+__all__ = ["REPLICATES", "CellNoise", "Numbers", "generator_of", "multiplier", "seeded_by"]
 
 REPLICATES = 9_999
 """How often a bootstrap draws, unless another number is given: a p-value is then 0.0001 at the least."""
@@ -30,6 +31,12 @@ def generator_of(*identifiers: str) -> np.random.Generator:
     """A generator that depends on the releases alone."""
     digest = hashlib.sha256("\n".join(identifiers).encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+
+
+def seeded_by(release: Release) -> Callable[[], np.random.Generator]:
+    """A way to make the generator of one release anew: what it draws is the same each time."""
+    identifier = release.statement.identifier
+    return lambda: generator_of(identifier)
 
 
 @dataclass(frozen=True, slots=True)

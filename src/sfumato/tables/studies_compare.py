@@ -1,7 +1,7 @@
 """Comparisons of groups asked of a table: the question that is charged, and the result that its release becomes."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.studies import means
 from sfumato.studies.compared import ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares, GroupComparison
 from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
-from sfumato.studies.draws import CellNoise, Numbers, generator_of
+from sfumato.studies.draws import CellNoise, Numbers, seeded_by
 from sfumato.studies.proportions import TwoByTwo
 from sfumato.tables.clamped import clamped
 from sfumato.tables.keys import KeyValue
@@ -130,7 +130,7 @@ def contingency(
             noise=CellNoise.of(release.statement.law),
             groups=groups,
             categories=categories,
-            seeded=_seed(release),
+            seeded=seeded_by(release),
             outcome=Phrase("compare.outcome_by", {"rows": _named(columns), "columns": _named(rows)}),
             sources=(release,),
             scores=numbers,
@@ -216,7 +216,11 @@ def _of_shares(
         cells, noise = _cells(release, 2, 2), CellNoise.of(release.statement.law)
         table = TwoByTwo(yes=cells[:, 0], no=cells[:, 1], yes_noise=(noise,) * 2, no_noise=(noise,) * 2)
         return _result(
-            release, ComparedShares(table=table, seeded=_seed(release), conditional=conditional), names, outcome, said
+            release,
+            ComparedShares(table=table, seeded=seeded_by(release), conditional=conditional),
+            names,
+            outcome,
+            said,
         )
 
     return Study(question=grouped.group_by(outcome=_split(outcome)).count(), made=made, foreseen=_Foreseen("shares"))
@@ -229,7 +233,7 @@ def _within_blocks(grouped: "Table", outcome: Outcome, names: tuple[str, str]) -
     def made(release: Release) -> TwoSampleResult:
         cells = _cells(release, 2 * blocks, 2).reshape(blocks, 2, 2)
         compared = ComparedBlocks(
-            yes=cells[..., 0], no=cells[..., 1], noise=CellNoise.of(release.statement.law), seeded=_seed(release)
+            yes=cells[..., 0], no=cells[..., 1], noise=CellNoise.of(release.statement.law), seeded=seeded_by(release)
         )
         return _result(release, compared, names, outcome, said)
 
@@ -244,7 +248,7 @@ def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bin
     def made(release: Release) -> TwoSampleResult:
         (one, noise), (two, _) = (means.parts_of(each) for each in release["variance"].moments)
         parts = np.stack([one, two])
-        seed = _seed(release)
+        seed = seeded_by(release)
         compared = ComparedMeans(
             means=means.group_means(parts, noise),
             tested=lambda draws: float(means.mean_difference_p_values(parts, noise, seed(), draws)),
@@ -292,11 +296,6 @@ def _classes(grouped: "Table", outcome: str | Term, bins: int | Sequence[object]
 def _cells(release: Release, groups: int, categories: int) -> Numbers:
     """The noisy counts, groups down and categories across."""
     return np.array(release.values, dtype=float).reshape(groups, categories)
-
-
-def _seed(release: Release) -> Callable[[], np.random.Generator]:
-    identifier = release.statement.identifier
-    return lambda: generator_of(identifier)
 
 
 def _result(

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, product
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["BoundedNumber", "CodedFactor", "ColumnProduct", "Design", "ProductTable", "level_name", "product_table"]
 
@@ -201,11 +203,13 @@ class Design:
         ]
 
     @property
-    def to_natural(self) -> NDArray[np.float64]:
+    def to_natural(self) -> "NDArray[np.float64]":
         """What turns coefficients of coded columns into those of the columns as they were declared.
 
         The outcome is still coded: its half range scales all of them, its middle is added to the intercept.
         """
+        import numpy as np
+
         at = {column: place for place, column in enumerate(self.columns)}
         coded = np.zeros((len(at), len(at)))
         for row, column in enumerate(self.columns):
@@ -240,18 +244,24 @@ class ProductTable:
     """
 
     products: tuple[ColumnProduct, ...]
-    places: NDArray[np.int64]
+    places: tuple[tuple[int, ...], ...]
 
-    def matrix(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def matrix(self, values: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """The matrix of products from the sum of each; any number of answers at once."""
-        return np.asarray(np.where(self.places < 0, 0.0, values[..., np.maximum(self.places, 0)]))
+        import numpy as np
 
-    def weights(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        places = np.array(self.places)
+        return np.asarray(np.where(places < 0, 0.0, values[..., np.maximum(places, 0)]))
+
+    def weights(self, vector: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """How the matrix times a vector depends on each sum: a row for each entry, a column for each sum."""
-        size = len(self.places)
-        found = np.zeros((*vector.shape[:-1], size, len(self.products)))
-        for row, column in zip(*np.nonzero(self.places >= 0), strict=True):
-            found[..., row, self.places[row, column]] += vector[..., column]
+        import numpy as np
+
+        found = np.zeros((*vector.shape[:-1], len(self.places), len(self.products)))
+        for row, places in enumerate(self.places):
+            for column, place in enumerate(places):
+                if place >= 0:
+                    found[..., row, place] += vector[..., column]
         return found
 
 
@@ -260,10 +270,8 @@ def product_table(design: Design) -> ProductTable:
     """The different products of a design; the first is the number of rows."""
     columns = [*design.columns, ColumnProduct(powers=((design.outcome.name, 1),))]
     known: dict[ColumnProduct, int] = {}
-    places = np.full((len(columns), len(columns)), -1, dtype=np.int64)
-    for row, one in enumerate(columns):
-        for column, two in enumerate(columns):
-            together = one.times(two)
-            if together is not None:
-                places[row, column] = known.setdefault(together, len(known))
-    return ProductTable(products=tuple(known), places=places)
+    places = []
+    for one in columns:
+        row = [one.times(two) for two in columns]
+        places.append(tuple(-1 if each is None else known.setdefault(each, len(known)) for each in row))
+    return ProductTable(products=tuple(known), places=tuple(places))
