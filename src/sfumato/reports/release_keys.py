@@ -103,8 +103,8 @@ def verify_by_receipt(document: dict[str, Json], *, root: str | Path, receipt: R
         return RootedVerification(findings=(*verify(document).findings, foreign), said="")
     problems = check_receipt(canonical(document), receipt, root=trusted).problems
     if problems:  # a place in the record that another certificate has says nothing of this one
-        wrong = tuple(Finding(field="receipt", problem=problem) for problem in problems)
-        return RootedVerification(findings=(*verify(document).findings, *wrong), said="")
+        unheld = tuple(Finding(field="receipt", problem=problem) for problem in problems)
+        return RootedVerification(findings=(*verify(document).findings, *unheld), said="")
     return _at_its_place(document, ring, receipt.number, at, receipt.head.head.number)
 
 
