@@ -14,6 +14,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.errors import BudgetExceeded, InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance.agreements import Agreement
+from sfumato.governance.anchor import FileAnchor, SignedHead
 from sfumato.governance.backup import backup, restore
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Action, Board, Choice, Community, Reasons
@@ -207,6 +208,33 @@ def test_a_recovery_from_a_backup_older_than_the_charging_key_takes_the_roots_wo
     if lost_key:
         with pytest.raises(Refused, match="was revoked"), closing(here.open()) as old:
             old.declare_version(replace(VISITS, edition="3"))
+
+
+@pytest.mark.parametrize("stolen", ["certified among the lost", "known to the backup"])
+def test_an_anchor_of_a_key_that_the_documents_revoke_is_not_believed(
+    here: Rooted, tmp_path: Path, stolen: str
+) -> None:
+    """Else a thief states a small loss, and what was spent in the lost entries could be spent once more."""
+    spare = SigningKey.new()
+    with closing(here.furnished()) as ledger:
+        charged(ledger)
+        documents = []
+        if stolen == "known to the backup":
+            ledger.certify(spare.public_text, role="charge", holder="spare", root=here.root)
+        backup(ledger, tmp_path / "kept.jsonl")
+        end = ledger.head().head
+        if stolen != "known to the backup":
+            documents.append(ledger.certify(spare.public_text, role="charge", holder="spare", root=here.root))
+        charged(ledger, "1")
+        documents.append(ledger.revoke(spare.public_text, role="charge", reason="stolen", root=here.root))
+    for file in [*tmp_path.glob("ledger.db*"), here.home.anchor]:
+        file.unlink()
+    low = replace(end, number=end.number + 1, digest="ab" * 32)
+    FileAnchor(here.home.anchor).create(SignedHead.sign(low, spare))
+    place = {"key": here.charge, "anchor": here.home.anchor, "root": here.root.public_text}
+    restore(here.home.url, file=tmp_path / "kept.jsonl", older=True, **place)
+    with pytest.raises(LedgerError, match="is not signed for this ledger; nothing was changed"):
+        Ledger.recover(here.home.url, documents=documents, reason="the disk failed", **place)
 
 
 def test_a_ledger_without_a_root_takes_no_documents_and_a_recovery_two_at_most(tmp_path: Path, here: Rooted) -> None:

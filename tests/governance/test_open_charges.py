@@ -13,7 +13,10 @@ from sfumato.errors import LedgerError, NotDeclared, Refused
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Started
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.owner.server import ServerLimits
 from tests.governance.homes import ACCOUNT, PATIENT, VISITS, Home, furnished, sqlite_home
+from tests.governance.owners import served
+from tests.governance.test_owner import ADA, BEN, Users, allowed
 from tests.governance.test_witness import NOWHERE, Place, charge, spent
 from tests.governance.test_witness import place as _place
 
@@ -117,6 +120,42 @@ def test_a_queued_charge_that_the_witness_saw_waiting_is_started_by_one_copy(pla
                 of(copy).start(waiting)
         else:
             of(copy).start(waiting)
+
+
+def test_a_queued_charge_that_was_started_before_is_not_started_by_two_copies(place: Place) -> None:
+    with closing(place.open()) as ledger:
+        waiting = of(ledger).reserve(HALF, datasets=[VISITS], idempotency="queue", queued=True)
+        ledger.lease.renew()
+        of(ledger).start(waiting)
+    place.save("old")
+    with closing(place.open()) as ledger:
+        of(ledger).start(waiting)
+        of(ledger).commit_text(waiting, "q", "{}")
+        assert (spent(ledger), ledger.verify()) == (Fraction(1, 2), ())
+    place.restore("old")
+    with closing(place.open()) as copy, pytest.raises(LedgerError, match="old database was brought back"):
+        of(copy).start(waiting)
+
+
+def test_nothing_is_entered_for_a_charge_of_another_user_or_connection(place: Place) -> None:
+    """What is gone on with counts against the lease and in the sums of heads: so only whose it is may go on with it."""
+    users, limits = Users(ADA), ServerLimits(cut=0.05)
+    with (
+        closing(place.open()) as ledger,
+        served(ledger, permissions=allowed(ada=ACCOUNT, ben=ACCOUNT), credentials=users, limits=limits) as owner,
+    ):
+        first = owner.account()
+        charge = first.reserve(HALF, datasets=[VISITS], idempotency="night", question="a session")
+        before, second = ledger.head(), owner.account()
+        with pytest.raises(Refused, match="held by another connection"):
+            second.again(charge.number, "a session")
+        users.uid = BEN
+        with pytest.raises(Refused, match="without an idempotency key of yours"):
+            owner.account().again(charge.number, "a session")
+        assert ledger.head() == before
+        first.disconnect()
+        users.uid = ADA
+        assert second.again(charge.number, "a session") == charge
 
 
 def test_a_ledger_without_a_witness_writes_nothing_when_an_open_charge_is_found(tmp_path: Path) -> None:

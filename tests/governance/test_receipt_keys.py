@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
 from sfumato.core.documents import encode
 from sfumato.core.signature import SigningKey
@@ -16,7 +17,10 @@ from sfumato.governance.key_documents import KeyCertificate, Role, SignedByRoot
 from sfumato.governance.keyring import signed_by_root
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.receipts import Receipt, ReceiptCheck, check_receipt
-from tests.governance.homes import furnished, sqlite_home
+from sfumato.reports.release_keys import verify_by_receipt
+from sfumato.reports.verify import verify
+from tests.governance.homes import VISITS, furnished, sqlite_home
+from tests.governance.owners import answer, template
 from tests.governance.rooted import Rooted, account
 from tests.governance.test_receipts import released
 
@@ -134,6 +138,24 @@ def test_a_document_of_the_root_that_was_never_entered_certifies_nothing(here: R
     step = replace(receipt.keys[-1], number=receipt.number, body=body, path=receipt.path)
     forged = replace(receipt, keys=(*receipt.keys, step), head=SignedHead.sign(receipt.head.head, thief))
     assert "is not in the tree of its head" in str(checked(certificate, forged, here))
+
+
+def test_the_receipt_of_another_certificate_vouches_for_none(here: Rooted) -> None:
+    """A key that was revoked, and a receipt from when it was not: what it signs now is in no entry."""
+    signer, root = template()[1], here.root.public_text
+    with closing(here.furnished()) as ledger:
+        ledger.certify(signer.public_text, role="release", holder="press", root=here.root)
+        charge = account(ledger).reserve(Budget(epsilon="1/3"), datasets=[VISITS])
+        release = answer(charge)
+        account(ledger).signed_by(signer.public_text).commit(charge, "q", release)
+        receipt = ledger.receipt(release.certificate)
+        ledger.revoke(signer.public_text, role="release", reason="stolen", root=here.root)
+    assert verify_by_receipt(release.certificate.document, root=root, receipt=receipt).consistent
+    forged = answer(charge, values=(41,)).certificate
+    assert verify(forged.document, key=signer.public_text).authenticated
+    found = verify_by_receipt(forged.document, root=root, receipt=receipt)
+    assert [finding.field for finding in found.findings] == ["receipt"]
+    assert "stored in entry" not in str(found)
 
 
 def test_another_root_or_a_ledger_without_one_is_refused(here: Rooted, tmp_path: Path) -> None:

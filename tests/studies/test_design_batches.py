@@ -10,14 +10,19 @@ import pytest
 from numpy.typing import NDArray
 
 import sfumato as sf
+from sfumato.core.certificate import Certificate
 from sfumato.core.query import Dataset
 from sfumato.core.question import Question
+from sfumato.core.signature import SigningKey
+from sfumato.engines.expressions import Named
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.governance.ledger import Ledger
 from sfumato.reports.evidence import Scope, pack, write
-from sfumato.reports.verify import load
+from sfumato.reports.verify import load, verify
 from sfumato.studies.batches import BatchSums, batch_statistic, batch_test
 from sfumato.studies.error_sum import NoiseShape, drawn
+from sfumato.tables.keys import Keys
+from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
 from tests.governance.homes import Home, sqlite_home
@@ -207,6 +212,25 @@ def test_a_comparison_by_another_column_than_declared_is_refused(vault: sf.Vault
     with pytest.raises(Refused, match="was not declared as this comparison says"):
         Question(query=forged, gate=table._gate).release(epsilon=1)
     assert vault.spent.epsilon == 0
+
+
+def test_a_certificate_of_a_comparison_by_other_groups_does_not_verify(vault: sf.Vault) -> None:
+    """Signed as it should be, of the same cost: only what it says of the batches is wrong."""
+    table = declared(vault)
+    question = table.compare_batches("crp").question
+    said, key = question.release(epsilon=1).statement, SigningKey.new()
+    query = said.query
+    assert isinstance(query, Aggregate)
+    (lots,) = query.by
+    computed = replace(lots, value=Named(column="device"))
+    others = [(replace(lots, column="device"),), (computed,), (lots, Keys(column="device", values=("D0",)))]
+    for by in others:
+        forged = replace(query, by=by)
+        outcome = verify(Certificate.sign(replace(said, query=forged), key).document)
+        assert [finding.field for finding in outcome.findings] == ["statement.query.measures[0]"]
+        with pytest.raises(Refused, match="was not declared as this comparison says"):
+            Question(query=forged, gate=table._gate).release(epsilon=1)
+    assert verify(Certificate.sign(said, key).document).consistent
 
 
 def test_a_schema_declares_provenance_and_keeps_it_in_its_file() -> None:

@@ -300,15 +300,21 @@ class DurableLedger:
     def start(self, reservation: Reservation) -> None:
         """Say, durably, that rows are read from now on for a queued charge.
 
-        One that the witness has seen waiting, a copy may hold too: then the witness is asked before a row is read.
+        One that the witness has seen waiting, a copy may hold too: then the witness is asked before a row is read. One
+        that was started before is gone on with, as where it is found by its key.
         """
-        with self.ledger.record.writing() as writing:
-            charge = writing.transaction.reserved(reservation.number)
-            seen = self.ledger.lease.has_seen(writing.transaction, charge.number)
-            if not charge.started:
-                writing.append(Started(at=writing.time(), charge=charge.number))
-        if seen:
+        if self.ledger.lease.within(lambda: self._started(reservation.number)):
             self.ledger.lease.renew()
+
+    def _started(self, number: int) -> bool:
+        """Enter the start of a queued charge; whether the witness is asked before anybody draws."""
+        with self.ledger.record.writing() as writing:
+            charge = writing.transaction.reserved(number)
+            if charge.started:
+                return self._found_open(writing, charge)
+            seen = self.ledger.lease.has_seen(writing.transaction, charge.number)
+            writing.append(Started(at=writing.time(), charge=charge.number))
+        return seen
 
     def charge_named(self, idempotency: str) -> Charge | None:
         """The charge that was made under an idempotency key, if there is one."""

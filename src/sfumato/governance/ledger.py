@@ -244,7 +244,8 @@ class Ledger(Governed, Keyed, Verified):
         after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
         valid again: enter the root's documents anew (:meth:`enter`). Where the anchor is signed by a key that was
         certified in the lost entries, ``documents`` are those of the root up to that certificate, in their order: they
-        are entered anew before the recovery. Assumes: that key had not been revoked again. Versions of data that were
+        are entered anew before the recovery; an anchor of a key that one of them revokes is refused. Assumes: that key
+        had not been revoked in a document that is not given. Versions of data that were
         declared before are closed, since a lost entry may have closed them: declare new ones
         (:meth:`declare_version`).
 

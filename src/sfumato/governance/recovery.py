@@ -98,13 +98,19 @@ def agreed(
 
 
 def _known(state: MemoryLedgerState, documents: Sequence[SignedByRoot]) -> KeyRing | None:
-    """The keys of a record, and those that its root certified in documents which were lost with their entries."""
+    """The keys of a record, and those that its root certified in documents which were lost with their entries.
+
+    A key that one of the documents revokes is left out: an anchor that it signed is not the last one, since the entry
+    that revoked it came later, and whoever stole it could have made one that states a small loss.
+    """
     ring, number = state.decided.keys, end_of(state).number
     if ring is None and documents:
         raise NotDeclared("this ledger has no root that could have certified a key; nothing was changed.")
     for place, signed in enumerate(documents, start=number + 1):
         ring = None if ring is None else ring.after(place, signed_by_root("", signed))
-    return ring
+    if ring is None:
+        return None
+    return replace(ring, keys=tuple(one for one in ring.keys if one.ended is None or one.ended <= number))
 
 
 def entered_anew(documents: Sequence[SignedByRoot], at: str, others: int) -> list[Entry]:

@@ -260,7 +260,7 @@ def _beginning(row: Row, end: Totals) -> str:
 
 def _written(amount: Fraction) -> Json:
     """A sum as heads state it; most entries leave sums as they are, so that the last ones are kept, each itself."""
-    for known, text in _WRITTEN:
+    for known, text in tuple(_WRITTEN):  # taken at once: another thread may verify at the same time
         if known is amount:
             return text
     text = encode(amount)

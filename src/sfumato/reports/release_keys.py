@@ -11,7 +11,7 @@ from sfumato.errors import NotDeclared, SfumatoError
 from sfumato.governance.entries import Committed
 from sfumato.governance.key_documents import KeyCertificate, Role, SignedByRoot
 from sfumato.governance.keyring import KeyRing
-from sfumato.governance.receipts import Receipt
+from sfumato.governance.receipts import Receipt, check_receipt
 from sfumato.reports.verify import verify
 
 if TYPE_CHECKING:
@@ -88,18 +88,23 @@ def verify_by_ledger(document: dict[str, Json], *, ledger: "Ledger") -> RootedVe
 def verify_by_receipt(document: dict[str, Json], *, root: str | Path, receipt: Receipt) -> RootedVerification:
     """The same from files alone: the receipt shows the entry that stores the certificate, and the keys of the root.
 
-    Guarantee: where :func:`~sfumato.governance.receipts.check_receipt` holds from the same root too, the root had
-    certified the key at that entry. Assumes: that the receipt leaves no later word of the root out, which a published
-    head from after it shows.
+    Guarantee: the receipt is of this very certificate and holds from the root
+    (:func:`~sfumato.governance.receipts.check_receipt`), and the root had certified the key at that entry. Assumes:
+    that the receipt leaves no later word of the root out, which a published head from after it shows.
     """
     try:
         ring, at = receipt.ring, receipt.at
     except SfumatoError as wrong:
         unshown = Finding(field="receipt", problem=f"{wrong} Get a new one: sfumato receipt CERTIFICATE")
         return RootedVerification(findings=(*verify(document).findings, unshown), said="")
-    if read_public_key(root) not in ring.roots:
+    trusted = read_public_key(root)
+    if trusted not in ring.roots:
         foreign = _finding("was certified by another root than the one that is trusted")
         return RootedVerification(findings=(*verify(document).findings, foreign), said="")
+    problems = check_receipt(canonical(document), receipt, root=trusted).problems
+    if problems:  # a place in the record that another certificate has says nothing of this one
+        unheld = tuple(Finding(field="receipt", problem=problem) for problem in problems)
+        return RootedVerification(findings=(*verify(document).findings, *unheld), said="")
     return _at_its_place(document, ring, receipt.number, at, receipt.head.head.number)
 
 

@@ -8,7 +8,7 @@ contract.
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -23,6 +23,8 @@ from sfumato.tables.needs import Need
 
 if TYPE_CHECKING:
     from sfumato.studies.batches import BatchComparison
+    from sfumato.tables.keys import Keys
+    from sfumato.tables.persons import Step
 
 __all__ = ["Asked", "Measure"]
 
@@ -73,6 +75,11 @@ class Measure(ABC):
     def batch_comparison(self, reader: Reader) -> "BatchComparison | None":
         """The comparison of batches that it was asked for; None for a measure that is no such comparison."""
         del reader
+        return None
+
+    def misplaced(self, by: "Sequence[Keys]", steps: "Sequence[Step]") -> str | None:
+        """Why what it says of itself does not hold where it is asked by these groups and steps; None where it does."""
+        del by, steps
         return None
 
     @property

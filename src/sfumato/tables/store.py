@@ -23,7 +23,7 @@ from sfumato.tables.execution import Beside, check_columns, exact_numbers
 from sfumato.tables.keys import KeyValue, keys_of
 from sfumato.tables.measures.batch_mean import BatchMean
 from sfumato.tables.persons import ONE_ROW_A_PERSON, is_per_person, joins_of, private_datasets
-from sfumato.tables.provenance import ProvenanceColumns, is_still_declared, provenance_of
+from sfumato.tables.provenance import ProvenanceColumns, provenance_of
 from sfumato.tables.public import PublicTable
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.question_parts import TABLE_QUERIES, TableQuery, check_parts
@@ -201,9 +201,8 @@ class TableStore:
         if not isinstance(query, Aggregate):
             return
         for measure in (each for each in query.measures if isinstance(each, BatchMean)):
-            declared, by = self._holdings[query.dataset].provenance, [keys.column for keys in query.by]
-            held = dict(declared).get(measure.field, "")
-            if measure.declared != declared or by != [held] or not is_still_declared(held, query.joins):
+            declared = self._holdings[query.dataset].provenance
+            if measure.declared != declared or measure.misplaced(query.by, query.joins) is not None:
                 raise Refused(
                     f"the {measure.field} of rows of {query.dataset.name!r} was not declared as this comparison says; "
                     "nothing was read and nothing was spent. Declare provenance={…} with the table and ask "

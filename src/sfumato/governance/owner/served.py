@@ -20,6 +20,7 @@ from sfumato.gate.session import SessionQuery
 from sfumato.governance.durable import DurableLedger
 from sfumato.governance.entries import Expired, Reserved
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import question_key
 from sfumato.governance.owner import messages as said
 from sfumato.governance.owner.permissions import Permissions
 
@@ -273,18 +274,31 @@ class ServedAccount:
         return said.StateReply(state=self.account.named(self._key(asked.idempotency)))
 
     def _again(self, asked: said.AgainRequest) -> said.ReservedReply:
-        held = self._held.get(asked.number)
-        found = self.account.again(asked.number, asked.question)
-        entry = self._made_here(asked.number)
-        if held is None and (entry is None or not self._is_own_key(entry.idempotency)):
-            raise Refused(
-                f"charge {asked.number} was made on another connection and without an idempotency key of yours, so "
-                "that nobody can go on with it; nothing was resumed, and it counts. Open what is to outlive its "
-                "connection under a key: idempotency=…"
-            )
+        held, entry = self._held.get(asked.number), self._going_on(asked)
+        if held is None and entry is not None:
+            if not self._is_own_key(entry.idempotency):
+                raise Refused(
+                    f"charge {asked.number} was made on another connection and without an idempotency key of yours, so "
+                    "that nobody can go on with it; nothing was resumed, and it counts. Open what is to outlive its "
+                    "connection under a key: idempotency=…"
+                )
+            self._holders.take(asked.number, self)
+        try:
+            found = self.account.again(asked.number, asked.question)
+        except BaseException:
+            if held is None:
+                self._holders.drop(asked.number, self)
+            raise
         if held is None and entry is not None:
             self._hold(found, entry.datasets, event=None, question=asked.question, lasting=True)
         return _reserved(found)
+
+    def _going_on(self, asked: said.AgainRequest) -> Reserved | None:
+        """The entry of an open charge for this question; whose it is, is known before anything is entered for it."""
+        entry = self._made_here(asked.number)
+        if entry is None or entry.question != question_key(asked.question):
+            return None
+        return entry if self._ledger.charge(asked.number).state is State.RESERVED else None
 
     def _advance(self, asked: said.AdvanceRequest) -> said.DoneReply:
         held = self._own(asked.number)

@@ -1,5 +1,6 @@
 """The mean of a value in each batch, with what a comparison of batches needs: its square is added up too."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -10,10 +11,12 @@ from sfumato.tables.clamped import Clamped
 from sfumato.tables.conditions import value as value_words
 from sfumato.tables.error_preview import ErrorPreview
 from sfumato.tables.estimators import Reader
+from sfumato.tables.keys import Keys
 from sfumato.tables.measure import Measure
 from sfumato.tables.measures.average import MeanValue
 from sfumato.tables.needs import PowersOf
-from sfumato.tables.provenance import ProvenanceColumns, provenance_of
+from sfumato.tables.persons import Step
+from sfumato.tables.provenance import ProvenanceColumns, is_still_declared, provenance_of
 
 if TYPE_CHECKING:
     from sfumato.studies.batches import BatchComparison
@@ -68,6 +71,13 @@ class BatchMean(Measure):
             low=float(self.of.low),
             width=float(self.of.width),
         )
+
+    def misplaced(self, by: Sequence[Keys], steps: Sequence[Step]) -> str | None:
+        """Batches are the groups of the declared column alone, as it is in the data."""
+        column = dict(self.declared)[self.field]
+        if [(keys.column, keys.value) for keys in by] == [(column, None)] and is_still_declared(column, steps):
+            return None
+        return f"compares by the {self.field} {column!r}, and the groups are others"
 
     @property
     def _mean(self) -> MeanValue:

@@ -1,6 +1,6 @@
 """Several measures of the rows of a table, in all or by group over public keys, from one scan and for one charge."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -9,7 +9,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.cut import LimitCut, cut_by, person_word
 from sfumato.core.description import Description, phrase
 from sfumato.core.exact import natural
-from sfumato.core.finding import check_numbers
+from sfumato.core.finding import Finding, check_numbers
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, DrawnMechanism, Law
 from sfumato.core.release import Release
@@ -141,7 +141,13 @@ class Aggregate:
         said = release.statement
         return self._reader(said.values, law=said.law, identifier=said.identifier, sources=(release,))
 
-    check_answer = check_numbers
+    def check_answer(self, said: Statement) -> Iterator[Finding]:
+        """As many numbers as are asked for, and measures that are what they say of themselves."""
+        yield from check_numbers(self, said)
+        for place, measure in enumerate(self.measures):
+            problem = measure.misplaced(self.by, self.joins)
+            if problem is not None:
+                yield Finding(field=f"statement.query.measures[{place}]", problem=problem)
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
