@@ -335,3 +335,12 @@ def test_variances_and_correlations_are_picked_by_label() -> None:
     found = released(trial(0.2), spread=sf.variance("score"), both=sf.covariance("score", "score"))
     assert found["spread"].at(arm="B").values == found["spread"].values[1:]
     assert found["both"].at(arm="A").labels == {}
+
+
+def test_a_number_without_bounds_is_refused_with_the_bounds_to_declare() -> None:
+    rows = pa.table({"arm": ["A", "B"] * 5, "sbp": [120.5] * 10})
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="trial")
+    table = vault.table(rows, name="t", version="1", keys={"arm": ["A", "B"]})
+    with pytest.raises(InvalidInput, match=r"declare bounds=\{'sbp': \(low, high\)\}"):
+        table.two_sample("sbp", by="arm").release(epsilon=1)
+    assert vault.spent.epsilon == 0
