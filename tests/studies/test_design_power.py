@@ -177,3 +177,8 @@ def test_power_grows_with_rows_and_with_epsilon() -> None:
     assert sizes == sorted(sizes)
     assert amounts == sorted(amounts)
     assert np.isfinite([*sizes, *amounts]).all()
+
+
+def test_a_power_that_no_number_of_rows_reaches_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"Spend more ε"):
+        sf.power("proportion", first=0.30, second=0.20, power=0.8, epsilon=1e-9)

@@ -246,6 +246,8 @@ def test_rows_of_one_person_are_made_one_first() -> None:
         ("sbp ~ scale(age)", "is computed"),
         ("sbp ~ bs(age, df=4)", "is computed"),
         ("sbp ~ np.log(age)", "is computed"),
+        ("sbp ~ age**2", "is no power"),
+        ("sbp ~ sex + age ^ 2", "is no power"),
         ("sbp ~ {age + 1}", "is computed"),
         ("sbp ~ age - 1", "intercept"),
         ("sbp ~ 0 + age", "intercept"),

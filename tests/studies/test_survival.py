@@ -311,3 +311,53 @@ def test_mean_times_of_wide_steps_are_not_too_long() -> None:
     table = vault().table(rows, name="trial", version="1", bounds={"day": (0, 1000)})
     found = table.survival("day", "died", until=1000, steps=10).release(epsilon=EXACT).rmst(1000)
     assert found.estimate == pytest.approx(500.5, abs=2)  # 550 where all fall at the ends of steps
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf, "x", None])
+def test_a_time_that_is_no_number_is_refused(exact: SurvivalResult, time: object) -> None:
+    with pytest.raises(InvalidInput):
+        exact.at(time)  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(InvalidInput):
+        exact.difference(time)  # type: ignore[arg-type]  # what is refused
+    if time is not None:
+        with pytest.raises(InvalidInput):
+            exact.rmst(time)  # type: ignore[arg-type]  # what is refused
+    assert exact.at(np.int64(5)).estimate == exact.at(5).estimate
+
+
+def test_what_is_read_off_curves_has_their_notes(table: Table) -> None:
+    cut = table.survival("years", "died", until=0.3, steps=3, by="arm").release(epsilon=1)
+    few = table.where(sf.col("week") <= 2).survival("week", "died", until=12, by="arm").release(epsilon=1)
+    for made in (cut.at(0.2), cut.median(), cut.rmst(0.2), cut.hazard_ratio()):
+        assert any("rounded up" in made.word(note) for note in made.notes)
+    assert any("30 events" in few.rmst(5).word(note) for note in few.rmst(5).notes)
+
+
+def test_tests_in_blocks_say_what_they_assume_of_censoring(table: Table, noisy: SurvivalResult) -> None:
+    long = vault().table(trial(), name="t", version="1", keys={"arm": ["a", "b"]}, bounds={"week": (0, 150)})
+    blocked = long.survival("week", "died", by="arm").release(epsilon=1)
+    for made in (blocked.log_rank(), blocked.hazard_ratio()):
+        assert any("taken in blocks of 20" in made.word(note) for note in made.notes)
+    for made in (noisy.log_rank(), noisy.hazard_ratio()):
+        assert not any("in blocks" in made.word(note) for note in made.notes)
+
+
+def test_a_curve_that_is_lost_in_noise_has_no_median(table: Table) -> None:
+    lost = table.survival("week", "died", until=12, by="arm").release(epsilon="1/10000")
+    columns = lost.median().table().columns
+    assert all(math.isnan(each) for each in columns["estimate"])  # type: ignore[arg-type]  # numbers
+    assert all(math.isinf(each) for each in columns["high"])  # type: ignore[arg-type]  # numbers
+
+
+def test_times_in_notes_are_no_fractions(table: Table) -> None:
+    lost = table.survival("years", "died", steps=3).release(epsilon="1/10000")
+    said = " ".join(lost.word(note) for note in lost.notes)
+    assert "from 0.333 on" in said
+    assert "1/3" not in said
+
+
+def test_an_event_in_words_is_refused_with_the_condition_to_say() -> None:
+    rows = pa.table({"week": [1, 2, 3], "end": ["alive", "dead", "dead"]})
+    ends = vault().table(rows, name="t", version="1", keys={"end": ["alive", "dead"]}, bounds={"week": (0, 12)})
+    with pytest.raises(InvalidInput, match=r"sf\.col\('end'\) == 'dead'"):
+        ends.survival("week", "end")

@@ -229,3 +229,19 @@ def test_hazard_ratios_are_covered(beta: float) -> None:
 def test_coverage_of_hazard_ratios_at_full_size(number: int, epsilon: float, beta: float) -> None:
     found = np.mean([ratio_coverage(number, epsilon, beta, 500, seed=13 + part) for part in range(8)])
     assert found > 0.94 - 0.01
+
+
+def test_mean_times_are_covered_where_the_curve_stops_before_the_horizon() -> None:
+    """Early events, and heavy censoring: of 120 steps the last are lost in noise. What may be left is in the limits."""
+    generator = np.random.default_rng(16)
+    place = (np.arange(120) + 0.5) / 120
+    event, lost = 1 - np.exp(-6 * np.exp(-8 * place) / 120), np.full(120, 1 - np.exp(-2 / 120))
+    alive = np.append(1.0, np.cumprod((1 - event) * (1 - lost))[:-1])
+    law = np.stack([alive * event, alive * (1 - event) * lost])
+    law[1, -1] += 1 - law.sum()
+    survival, lengths = np.cumprod(1 - event), np.append(np.ones(119), 0.0)
+    cells, noise = with_noise(generator, drawn(generator, law, 200, 400), 1.0)
+    estimate, _, low, high = restricted_mean(cells, noise, lengths, 1.0, 1.96)
+    mean = 1 + survival[:-1].sum()
+    assert np.isnan(estimate).mean() > 0.8
+    assert ((low <= mean) & (mean <= high)).mean() > 0.94

@@ -206,6 +206,7 @@ def _means(one: Derived, two: Derived, seeds: tuple[str, ...]) -> ComparedMeans:
             noise_in_rows=(3 * noise.variance,) * 2,
             low=low,
             width=width,
+            released=(float(parts[0].sum()), float(parts[1].sum())),
         )
     over = [column.over[0].plus(column.under[0], -Fraction(low)).scaled(1 / Fraction(width)) for column in (one, two)]
     under = [column.under[0] for column in (one, two)]
@@ -228,6 +229,7 @@ def _means(one: Derived, two: Derived, seeds: tuple[str, ...]) -> ComparedMeans:
         noise_in_rows=(_noise(under[0]).variance, _noise(under[1]).variance),
         low=low,
         width=width,
+        released=(float(under[0].value), float(under[1].value)),
         bounded=True,
     )
 

@@ -30,6 +30,9 @@ __all__ = [
     "outward",
 ]
 
+FAR = 0.8  # difference of shares beyond which its interval is too short in small groups
+SMALL = 200.0
+NEAR = 5.0  # standard deviations of its noise below which a group is hardly larger than it
 OUTWARD = 2.0**-40  # by which ends are moved away from the estimate, so that no rounding of doubles cuts them
 LEAST = 2.0  # standard deviations of its noise that a group must be larger than, for a verdict
 
@@ -43,6 +46,9 @@ class Quantity:
     low: float
     high: float
     equal: float
+
+
+Quantities = tuple[Quantity, ...]
 
 
 class GroupComparison(Protocol):
@@ -96,6 +102,19 @@ def _told(rows: Numbers, variances: Sequence[float]) -> bool:
     return all(size > max(LEAST * spread**0.5, 1.0) for size, spread in zip(rows, variances, strict=True))
 
 
+def _known(values: Numbers, rows: Numbers, variances: Sequence[float]) -> list[Cell]:
+    """What is known of each group: nothing of one that is lost in its noise."""
+    told = [_told(rows[at : at + 1], variances[at : at + 1]) for at in range(len(rows))]
+    return [float(value) if one else math.nan for value, one in zip(values, told, strict=True)]
+
+
+def _told_or_nothing(found: tuple[Quantity, ...], ranges: Sequence[tuple[float, float]], *, told: bool) -> Quantities:
+    """What was found; where a group is lost in its noise no estimate, and all that a quantity can be."""
+    if told:
+        return found
+    return tuple(Quantity(one.name, math.nan, *ends, one.equal) for one, ends in zip(found, ranges, strict=True))
+
+
 @dataclass(frozen=True, kw_only=True)
 class ComparedShares:
     """Two shares from noisy counts with and without the outcome."""
@@ -125,8 +144,12 @@ class ComparedShares:
 
     @property
     def _verdict(self) -> bool:
+        return _told(self.table.yes + self.table.no, self._noise_in_rows)
+
+    @property
+    def _noise_in_rows(self) -> list[float]:
         above, below = self.table.variances
-        return _told(self.table.yes + self.table.no, list(above + below))
+        return [float(each) for each in np.broadcast_to(above + below, (2,))]
 
     def quantities(self, level: float) -> tuple[Quantity, ...]:
         """The difference, the ratio and the odds ratio."""
@@ -138,11 +161,12 @@ class ComparedShares:
             ("ratio", first / second if second > 0 else math.nan, proportions.ratio_ends(table, level), 1.0),
             ("odds ratio", odds[0] / odds[1], proportions.odds_ratio_ends(table, level), 1.0),
         )
-        return tuple(
+        made = tuple(
             Quantity(name, value, *(ends if math.isnan(value) else outward(value, *ends)), equal)
             for name, value, raw, equal in found
             for ends in [(float(raw[0]), float(raw[1]))]
         )
+        return _told_or_nothing(made, [(-1.0, 1.0), (0.0, math.inf), (0.0, math.inf)], told=self._verdict)
 
     def groups(self) -> Mapping[str, Sequence[Cell]]:
         """Rows and shares."""
@@ -150,16 +174,21 @@ class ComparedShares:
         return {
             "n": [float(each) for each in rows],
             "events": [float(each) for each in self.table.yes],
-            "share": [float(each) for each in proportions.shares(self.table.yes, self.table.no)],
+            "share": _known(proportions.shares(self.table.yes, self.table.no), rows, self._noise_in_rows),
         }
 
     @property
     def notes(self) -> tuple[Word, ...]:
         """How exact the test is, and open ends."""
         found: list[Word] = [Phrase(f"compare.size_{self.test}")]
-        if math.isinf(self.quantities(0.95)[1].high):
+        if not self._verdict:
+            return (*found, Phrase("compare.no_verdict"))
+        difference, ratio, _ = self.quantities(0.95)
+        if math.isinf(ratio.high):
             found.append(Phrase("compare.open"))
-        return (*found, *([] if self._verdict else [Phrase("compare.no_verdict")]))
+        if max(-difference.low, difference.high) > FAR and (self.table.yes + self.table.no).min() < SMALL:
+            found.append(Phrase("compare.far_apart"))
+        return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,12 +225,17 @@ class ComparedBlocks:
 
     @property
     def _verdict(self) -> bool:
-        return _told(self._rows, [2 * len(self.yes) * self.noise.variance] * 2)
+        return _told(self._rows, self._noise_in_rows)
+
+    @property
+    def _noise_in_rows(self) -> list[float]:
+        return [2 * len(self.yes) * self.noise.variance] * 2
 
     def quantities(self, level: float) -> tuple[Quantity, ...]:
         """The common difference within blocks."""
         value, *ends = blocks.block_difference(self.yes, self.no, self.noise, level)
-        return (Quantity("difference within blocks", float(value), *outward(float(value), *ends), 0.0),)
+        made = (Quantity("difference within blocks", float(value), *outward(float(value), *ends), 0.0),)
+        return _told_or_nothing(made, [(-1.0, 1.0)], told=self._verdict)
 
     def groups(self) -> Mapping[str, Sequence[Cell]]:
         """Rows and shares over all blocks."""
@@ -209,7 +243,7 @@ class ComparedBlocks:
         return {
             "n": [float(each) for each in self._rows],
             "events": [float(each) for each in yes],
-            "share": [float(each) for each in proportions.shares(yes, self._rows - yes)],
+            "share": _known(proportions.shares(yes, self._rows - yes), self._rows, self._noise_in_rows),
         }
 
     @property
@@ -229,6 +263,8 @@ class ComparedMeans:
     noise_in_rows: tuple[float, float]
     low: float
     width: float
+    released: tuple[float, float] | None = None
+    """The noisy numbers of rows as they were released, where those of ``means`` are held to two at least."""
     bounded: bool = False
     """Whether the variance is the largest that the bounds and the mean allow, since none was released."""
     replicates: int = REPLICATES
@@ -252,26 +288,36 @@ class ComparedMeans:
 
     @property
     def _verdict(self) -> bool:
-        return _told(self.means.rows, self.noise_in_rows)
+        return _told(self._rows, self.noise_in_rows)
+
+    @property
+    def _rows(self) -> Numbers:
+        return self.means.rows if self.released is None else np.array(self.released)
 
     def quantities(self, level: float) -> tuple[Quantity, ...]:
         """The difference, in the units of the value."""
         value = self.width * float(self.means.mean[0] - self.means.mean[1])
         low, high = means.mean_difference_ends(self.means, level)
-        return (Quantity("difference", value, *outward(value, self.width * low, self.width * high), 0.0),)
+        made = (Quantity("difference", value, *outward(value, self.width * low, self.width * high), 0.0),)
+        return _told_or_nothing(made, [(-self.width, self.width)], told=self._verdict)
 
     def groups(self) -> Mapping[str, Sequence[Cell]]:
         """Rows, means and cautious standard deviations."""
         return {
-            "n": [float(each) for each in self.means.rows],
-            "mean": [self.low + self.width * float(each) for each in self.means.mean],
-            "standard deviation (raised)": [self.width * float(each) ** 0.5 for each in self.means.variance],
+            "n": [float(each) for each in self._rows],
+            "mean": _known(self.low + self.width * self.means.mean, self._rows, self.noise_in_rows),
+            "standard deviation (raised)": _known(
+                self.width * self.means.variance**0.5, self._rows, self.noise_in_rows
+            ),
         }
 
     @property
     def notes(self) -> tuple[Word, ...]:
         """That it is conservative, and what is clipped."""
         kept = [] if self._verdict else [Phrase("compare.no_verdict")]
+        near = zip(self._rows, self.noise_in_rows, strict=True)
+        if self._verdict and any(rows < NEAR * spread**0.5 for rows, spread in near):
+            kept = [Phrase("compare.near_noise")]
         return (Phrase(f"compare.size_{self.test}"), Phrase("compare.clipped"), *kept)
 
 
@@ -308,7 +354,8 @@ class ComparedRanks:
         """The chance that a value of the first group is the larger one."""
         value = float(ranks.superiority(self.cells))
         ends = ranks.superiority_ends(self.cells, self.variance, level)
-        return (Quantity("P(first > second)", value, *outward(value, *ends), 0.5),)
+        made = (Quantity("P(first > second)", value, *outward(value, *ends), 0.5),)
+        return _told_or_nothing(made, [(0.0, 1.0)], told=self._verdict)
 
     def groups(self) -> Mapping[str, Sequence[Cell]]:
         """Rows."""

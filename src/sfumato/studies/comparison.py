@@ -196,10 +196,11 @@ class ContingencyResult(StudyResult):
             return test, counts
         level = float(level_of(confidence))
         value, *ends = contingency.slope(*self._split, np.asarray(self.scores, float), self.noise, level)
-        low, high = outward(float(value), *ends)
+        low, high = outward(float(value), *ends) if self._verdict else (-math.inf, math.inf)
+        shown = float(value) if self._verdict else math.nan
         slope = ResultTable(
             name="estimates",
-            columns={"quantity": ["slope"], "estimate": [float(value)], "low": [low], "high": [high]},
+            columns={"quantity": ["slope"], "estimate": [shown], "low": [low], "high": [high]},
         )
         return slope, test, counts
 
@@ -212,7 +213,13 @@ class ContingencyResult(StudyResult):
     def notes(self) -> tuple[Word, ...]:
         """What is in the p-value, and where there is no verdict."""
         kept = () if self._verdict else (Phrase("compare.no_verdict"),)
-        return (*_notes(self.replicates), Phrase(f"compare.size_{self._test}"), *kept, *self.said)
+        sloped = () if self.scores is None else (self._sloped(self.scores),)
+        return (*_notes(self.replicates), *sloped, Phrase(f"compare.size_{self._test}"), *kept, *self.said)
+
+    def _sloped(self, scores: Sequence[float]) -> Word:
+        """Of which share the slope is, and what the groups stand for."""
+        steps = ", ".join(f"{group} = {score:g}" for group, score in zip(self.groups, scores, strict=True))
+        return Phrase("compare.sloped", {"category": OneLine(self.categories[0]), "steps": OneLine(steps)})
 
 
 def _test_table(test: str, statistic: float, p_value: float, replicates: int | None) -> ResultTable:

@@ -324,7 +324,7 @@ def power(
         epsilons, noises = (least,), (made(least),)
     asked: Literal["power", "n", "epsilon"] = "power"
     if n is None:
-        asked, sizes = "n", (sample_size(design, noises[0], level, wanted or 0.0),)
+        asked, sizes = "n", (_enough_rows(design, noises[0], level, wanted or 0.0),)
     elif epsilon is None and noise is None:
         asked = "epsilon"
     return PowerResult(
@@ -344,6 +344,17 @@ def sample_size(design: _Design, noise: NoiseShape, alpha: float, wanted: float,
         else:
             high = middle
     return min(high, most)
+
+
+def _enough_rows(design: _Design, noise: NoiseShape, alpha: float, wanted: float) -> int:
+    found = sample_size(design, noise, alpha, wanted)
+    reached = _power(design, found, noise, alpha)
+    if reached < wanted:
+        raise InvalidInput(
+            f"{found:,} rows in each arm have a power of {reached:.3f} with this noise, so no "
+            f"study reaches {wanted:.3g}; nothing was computed. Spend more ε."
+        )
+    return found
 
 
 def _least_epsilon(design: _Design, n: int, alpha: float, wanted: float, made: Callable[[float], NoiseShape]) -> float:

@@ -1,5 +1,6 @@
 """Survival of groups over time: what a count of exits by step of time says, with sampling and noise in its errors."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from sfumato.core.description import Phrase, Word, plain
-from sfumato.core.exact import Exact, decimal_down, probability
+from sfumato.core.exact import Exact, decimal_down, probability, rational
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
@@ -36,6 +37,7 @@ from sfumato.studies.survival_curve import (
 __all__ = ["LogRankResult", "SurvivalEstimates", "SurvivalLayout", "SurvivalResult"]
 
 USUAL = Fraction(19, 20)
+EVENTS = 30  # of a group; with fewer, mean times cover less than they say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,8 @@ class SurvivalEstimates(StudyResult):
 class LogRankResult(StudyResult):
     """A test whether groups share one hazard; without a verdict p is 1.
 
-    Guarantee: rejects equal groups in 5% of cases at the 5% level, and in fewer where the noise is large.
+    Guarantee: rejects equal groups in 5% of cases at the 5% level, and in fewer where the noise is large. Where steps
+    were taken in blocks this also assumes that groups are censored alike, or are small; a note says so.
     """
 
     sources: tuple[Release, ...]
@@ -102,6 +105,8 @@ class LogRankResult(StudyResult):
     """Whether the numbers at risk stand out of the noise, so that the test could be made."""
     until: str
     """The last time that the test could use."""
+    blocks: int = 0
+    """How many steps of time were taken together; 0 where each was taken by itself."""
 
     @property
     def title(self) -> Word:
@@ -126,7 +131,7 @@ class LogRankResult(StudyResult):
     @property
     def notes(self) -> tuple[Word, ...]:
         """Whether there is a verdict, and what the p-value covers."""
-        return (Phrase("survival.tested" if self.verdict else "survival.no_verdict"),)
+        return (Phrase("survival.tested" if self.verdict else "survival.no_verdict"), *_in_blocks(self.blocks))
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,7 +206,7 @@ class SurvivalResult(StudyResult):
             (Phrase("survival.method"), Phrase("survival.kaplan_meier")),
             (Phrase("survival.number"), number),
             (Phrase("survival.events"), events),
-            (Phrase("survival.until"), plain(self.layout.times[-1])),
+            (Phrase("survival.until"), _shown_time(self.layout.times[-1])),
         )
 
     @property
@@ -212,11 +217,20 @@ class SurvivalResult(StudyResult):
             notes.append(Phrase("survival.rounded"))
         for place, curve in enumerate(self.curves):
             if curve.stop < len(self.layout.times):
-                time = plain(self.layout.times[int(curve.stop)])
+                time = _shown_time(self.layout.times[int(curve.stop)])
                 notes.append(Phrase("survival.stops", {"group": self._named(place), "time": time}))
-        if any(curve.number < 6 * np.sqrt(self.noise.at_risk[0]) or curve.number < 200 for curve in self.curves):
-            notes.append(Phrase("survival.few"))
-        return tuple(notes)
+        return (*notes, *self._few)
+
+    @property
+    def _few(self) -> tuple[Word, ...]:
+        """Said where intervals of what is read off the curves may cover less than they say."""
+        rows = any(curve.number < 6 * np.sqrt(self.noise.at_risk[0]) or curve.number < 200 for curve in self.curves)
+        return (Phrase("survival.few"),) if rows or any(cells[0].sum() < EVENTS for cells in self.cells) else ()
+
+    @property
+    def _blocks(self) -> int:
+        """How many steps a block has that tests take together; 0 where they take single steps."""
+        return 0 if self.layout.widths == (1,) else self.layout.widths[-1]
 
     def picture(self, confidence: Exact = USUAL) -> Picture:
         """The curves as steps, by group, with pointwise intervals."""
@@ -295,7 +309,8 @@ class SurvivalResult(StudyResult):
             degrees=found.freedom,
             p_value=float(found.p),
             verdict=bool(found.verdict),
-            until=plain(self.layout.times[last - 1]) if last else "0",
+            until=_shown_time(self.layout.times[last - 1]) if last else "0",
+            blocks=self._blocks,
         )
 
     def hazard_ratio(self) -> SurvivalEstimates:
@@ -318,14 +333,14 @@ class SurvivalResult(StudyResult):
             return ResultTable(name="hazard ratio", columns=columns)
 
         named = Phrase("survival.hazard_ratio", {"group": self.layout.groups[0]})
-        return self._estimates(named, made, Phrase("survival.proportional"))
+        return self._estimates(named, made, Phrase("survival.proportional"), *_in_blocks(self._blocks))
 
     def _named(self, place: int) -> str:
         return f"{self.layout.by} {self.layout.groups[place]}: " if self.layout.groups else ""
 
     def _estimates(self, named: Word, made: Callable[[float], ResultTable], *notes: Word) -> SurvivalEstimates:
-        covered = Phrase("survival.covers")
-        return SurvivalEstimates(sources=self.sources, named=named, made=made, notes=(covered, *notes))
+        said = [Phrase("survival.covers"), *([Phrase("survival.rounded")] if self.layout.rounded else []), *self._few]
+        return SurvivalEstimates(sources=self.sources, named=named, made=made, notes=(*said, *notes))
 
     def _several(self) -> None:
         if len(self.layout.groups) < 2:
@@ -335,7 +350,7 @@ class SurvivalResult(StudyResult):
 
     def _step(self, time: Exact) -> tuple[int, str]:
         """The last step that ends by a time."""
-        asked = Fraction(time).limit_denominator(10**9)
+        asked = _time(time)
         if not 0 <= asked <= self.layout.times[-1]:
             raise InvalidInput(
                 f"the curves go from 0 to {plain(self.layout.times[-1])}; nothing was done. Ask in there."
@@ -345,7 +360,7 @@ class SurvivalResult(StudyResult):
         )
 
     def _horizon(self, time: Exact | None) -> tuple[float, str]:
-        asked = self.layout.times[-1] if time is None else Fraction(time).limit_denominator(10**9)
+        asked = self.layout.times[-1] if time is None else _time(time)
         if not 0 < asked <= self.layout.times[-1]:
             raise InvalidInput(
                 f"a mean time is restricted to some time up to {plain(self.layout.times[-1])}; nothing was done."
@@ -451,6 +466,8 @@ class SurvivalResult(StudyResult):
         for curve in self.curves:
             value, low, high = self._shown(curve, _factor(level))
             middle, least, most = (self._first(part <= 0.5) for part in (value, low, high))
+            if math.isinf(middle) and curve.stop < len(self.layout.times):
+                middle = math.nan  # the curve stops in noise: whether it would have reached a half is not known
             found.append((middle, min(least, float(self.layout.times[-1])), most, 0.0))  # it may lie behind the end
         return self._rows("median", found)
 
@@ -488,6 +505,20 @@ def _factor(level: float) -> float:
 
 def _number(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
+
+
+def _in_blocks(width: int) -> tuple[Word, ...]:
+    return (Phrase("survival.blocks", {"width": str(width)}),) if width else ()
+
+
+def _time(value: Exact) -> Fraction:
+    plainly = value.item() if isinstance(value, np.generic) else value
+    return rational(plainly, "time").limit_denominator(10**9)
+
+
+def _shown_time(value: Fraction) -> str:
+    """The end of a step as it stands in the tables: no fraction such as 2750/3."""
+    return plain(value) if value.denominator == 1 else f"{float(value):,.1f}" if value >= 10 else f"{float(value):.3g}"
 
 
 def _joined(parts: Sequence[Floats]) -> list[Cell]:

@@ -192,14 +192,21 @@ def restricted_mean(
     squares = noise.through(np.stack([drag - ahead * inverse, drag], axis=-2)) ** 2
     error = np.sqrt(np.maximum(sampling, 0.0) + squares.sum(axis=(-1, -2)))
     rest = np.where(usable, 0.0, lengths).sum(axis=-1)
-    last = np.maximum(curve.stop - 1, 0)[..., None]
-    left = np.where(curve.stop > 0, np.clip(np.take_along_axis(curve.survival, last, axis=-1)[..., 0], 0.0, 1.0), 1.0)
-    spread = np.where(curve.stop > 0, error * (rest > 0) / np.maximum(lengths.sum() - rest, 1e-9), 0.0)
-    most = np.clip(left + factor * spread, 0.0, 1.0)
-    low, high = mean - factor * error, mean + factor * error + rest * np.where(rest > 0, np.maximum(most, left), 0.0)
+    most = _highest_at_stop(cells, noise, curve.stop, factor)
+    low, high = mean - factor * error, mean + factor * error + rest * most
     end = before + float(lengths.sum())
     estimate = np.where(rest > 0, np.nan, mean)
     return estimate, np.where(rest > 0, np.nan, error), np.clip(low, before, end), np.clip(high, before, end)
+
+
+def _highest_at_stop(cells: Floats, noise: ExitNoise, stop: npt.NDArray[np.int_], factor: float) -> Floats:
+    """The upper limit of the survival at the last step before a curve stops: no more can be left behind it."""
+    ends, flat = np.ravel(stop), cells.reshape(-1, *cells.shape[-2:])
+    found = np.ones(len(ends))
+    for end in np.unique(ends[(ends > 0) & (ends < noise.steps)]):
+        rows = ends == end
+        found[rows] = limits(survival_curve(flat[rows], noise, points=[int(end) - 1]), factor)[1][:, 0]
+    return found.reshape(np.shape(stop))
 
 
 def difference_limits(

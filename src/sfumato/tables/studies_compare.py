@@ -162,6 +162,11 @@ def _grouped(table: "Table", by: str | Term, groups: Sequence[KeyValue] | None) 
         raise InvalidInput("groups=... goes with the name of a column; nothing was done.")
     grouped = table.group_by(by) if isinstance(by, str) else table.group_by(group=by)
     values = grouped.by[-1].values
+    if len(values) == 1:
+        raise InvalidInput(
+            f"two_sample(...) compares two groups, and {_named(by)} has one; nothing was done. Declare both groups as "
+            "its keys, or compare by another column."
+        )
     if len(values) != 2:
         raise InvalidInput(
             f"two_sample(...) compares two groups, and {_named(by)} has {len(values)}; nothing was done. Say which: "
@@ -255,6 +260,7 @@ def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bin
             noise_in_rows=(3 * noise.variance,) * 2,
             low=float(of.low),
             width=float(of.width),
+            released=(float(one.sum()), float(two.sum())),
         )
         return _result(release, compared, names, outcome)
 
@@ -307,8 +313,8 @@ def _result(
 def _scores(values: Sequence[object], scores: Sequence[float] | None) -> tuple[float, ...]:
     """What ordered groups stand for: given numbers, whole numbers that they are, or their places."""
     if scores is not None:
-        if len(scores) != len(values) or len(set(scores)) < 2:
-            raise InvalidInput(f"scores=... needs {len(values)} numbers, not all equal; nothing was done.")
+        if len(scores) != len(values) or len(set(scores)) < 2 or not all(math.isfinite(each) for each in scores):
+            raise InvalidInput(f"scores=... needs {len(values)} finite numbers, not all equal; nothing was done.")
         return tuple(float(each) for each in scores)
     if all(type(each) is int for each in values):
         return tuple(float(each) for each in values)  # type: ignore[arg-type]  # whole numbers

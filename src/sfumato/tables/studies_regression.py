@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Model", "factor_of", "kurtosis_of", "linear_regression", "model_of", "number_of", "single_rows"]
 
 FACTOR = re.compile(r"^C\((?:`([^`]+)`|([^\s(),`]+))\)$")
+POWER = re.compile(r"[\w.`]\s*(?:\*\*|\^)\s*\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,13 @@ def model_of(formula: str | None, outcome: str | None, covariates: Sequence[str]
 def _parsed(formula: str) -> Model:
     if not isinstance(formula, str) or formula.count("~") != 1:
         raise InvalidInput("a formula is a text such as 'sbp ~ age + sex', with one ~; nothing was done.")
+    power = POWER.search(formula)
+    if power is not None:
+        raise InvalidInput(
+            f"{formula!r} asks for a power, and ** is no power of values: in a formula it means products of different "
+            "columns, and of one column it is that column. Nothing was done. Make the power a column first, with "
+            "per_person(...) or in the data, or say a*b for a product."
+        )
     formulaic = need("formulaic", "pip install 'sfumato[studies]', or give outcome= and covariates=")
     try:
         read = formulaic.Formula(formula)

@@ -199,6 +199,11 @@ def _happened(event: str | Term | Expression, facts: PublicFacts) -> tuple[Expre
             f"{named!r} holds numbers, and an event is a column of truth values or a condition; nothing was done. Say "
             f"event=sf.col({named!r}) == 1."
         )
+    if named is not None and named in facts.keys and not all(isinstance(v, bool) for v in facts.keys[named].values):
+        raise InvalidInput(
+            f"{named!r} has {len(facts.keys[named].values)} categories, and an event is a column of truth values or a "
+            f"condition; nothing was done. Say event=sf.col({named!r}) == {facts.keys[named].values[-1]!r}."
+        )
     return value == True, value == False  # noqa: E712 - conditions
 
 

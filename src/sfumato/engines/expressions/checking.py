@@ -164,6 +164,8 @@ def _fits(column: str, constant: Literal, columns: Mapping[str, Type]) -> None:
         hint = "; in SQL, write DATE '2026-01-31' or TIMESTAMP '2026-01-31 13:00:00'" if held in CLOCK else ""
         if held is Type.TRUTH:
             hint = ": True or False; in SQL, TRUE or FALSE"
+        if given is Type.TRUTH and held in NUMERIC:
+            hint = f". For a study of its values declare bounds={{{column!r}: (low, high)}} with the table"
         raise InvalidInput(
             f"column {column!r} holds {held.value}s and cannot be compared with a constant of type {name}; "
             f"{NOTHING}. Compare it with a constant of that type{hint}."
