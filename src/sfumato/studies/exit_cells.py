@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sfumato.core.exact import natural
 
-__all__ = ["ExitNoise", "Floats", "at_risk", "best_widths", "in_blocks", "level_matrix"]
+__all__ = ["ExitNoise", "Floats", "StudySteps", "at_risk", "best_widths", "level_matrix"]
 
 Floats = npt.NDArray[np.float64]
 LONG = 100  # steps from which on two levels make the numbers at risk clearly more exact
@@ -44,7 +44,7 @@ class ExitNoise:
             return np.eye(self.steps)
         if len(self.widths) == 2:
             block = np.arange(self.steps) // self.widths[1]
-            return np.eye(self.steps) - (block[:, None] == block) / (self._sizes[block] + 1)
+            return np.asarray(np.eye(self.steps) - (block[:, None] == block) / (self._sizes[block] + 1))
         matrix = level_matrix(self.steps, self.widths)
         return np.asarray(np.linalg.inv(matrix.T @ matrix), dtype=np.float64)
 
@@ -95,31 +95,81 @@ class ExitNoise:
         return measured if self.widths == (1,) else measured @ self.estimator
 
 
-def at_risk(cells: Floats, gone: float = 0.0) -> Floats:
+def at_risk(cells: Floats) -> Floats:
     """How many are at risk in each step: all who leave then or later.
-
-    ``gone`` is which part of those who are censored in a step is not at risk in it: none, or in wide steps a half.
 
     >>> at_risk(np.array([[1.0, 2.0], [0.0, 3.0]])).tolist()
     [6.0, 5.0]
     """
     left = np.cumsum(cells.sum(axis=-2)[..., ::-1], axis=-1)[..., ::-1]
-    return np.asarray(left - gone * cells[..., 1, :], dtype=np.float64)
+    return np.asarray(left, dtype=np.float64)
 
 
-def in_blocks(cells: Floats, noise: ExitNoise) -> tuple[Floats, ExitNoise, float]:
-    """Cells and their noise as tests take them, and which part of the censored is gone within a step.
+@dataclass(frozen=True, kw_only=True)
+class StudySteps:
+    """Steps of time as tests take them: single ones, or the blocks that were measured too, whose totals are more exact.
 
-    What was measured in blocks too is added up by these: their totals are far more exact than single steps, and have
-    independent noise. Inside a block the censored are at risk for half of it, as in a life table.
+    Of a block it takes the events, and those at risk on average over its steps: whoever leaves in the middle of it was
+    at risk for half. So groups whose people are censored at different times are compared without bias, as far as the
+    hazard does not change inside a block.
+
+    >>> steps = StudySteps(noise=ExitNoise(variance=1.0, steps=4, widths=(1, 2)))
+    >>> steps.at_risk(np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]])).tolist()
+    [3.5, 2.0]
     """
-    if noise.widths == (1,):
-        return cells, noise, 0.0
-    width = noise.widths[-1]
-    starts = np.arange(0, noise.steps, width)
-    variance = noise.variance * width / (width + 1)
-    plain = ExitNoise(variance=variance, steps=len(starts), tails=noise.tails)
-    return np.add.reduceat(cells, starts, axis=-1), plain, 0.5
+
+    noise: ExitNoise
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int_]:
+        """How many steps each has."""
+        if self.noise.widths == (1,):
+            return np.ones(self.noise.steps, dtype=np.int_)
+        return np.bincount(np.arange(self.noise.steps) // self.noise.widths[-1])
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return len(self.sizes)
+
+    def events(self, cells: Floats) -> Floats:
+        """The events (…, number) of cells (…, 2, m)."""
+        return self._added(cells[..., 0, :])
+
+    def at_risk(self, cells: Floats) -> Floats:
+        """Those at risk (…, number), on average over the steps of each."""
+        return self._added(at_risk(cells)) / self.sizes
+
+    def _added(self, values: Floats) -> Floats:
+        if self.number == self.noise.steps:
+            return values
+        return np.asarray(np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes, axis=-1))
+
+    def through(self, direct: Floats, drag: Floats) -> Floats:
+        """What noise does to Σ direct·events − Σ drag·at risk: weights (…, 2, measured) of independent noises."""
+        spread = np.cumsum(np.repeat(drag / self.sizes, self.sizes, axis=-1), axis=-1)
+        return self.noise.through(np.stack([np.repeat(direct, self.sizes, axis=-1) - spread, -spread], axis=-2))
+
+    @cached_property
+    def _alone(self) -> tuple[Floats, Floats]:
+        """What noise does to the events of each, and to those at risk in each."""
+        one, none = np.eye(self.number), np.zeros((self.number, self.number))
+        return self.through(one, none), self.through(none, -one)
+
+    @cached_property
+    def event_variance(self) -> Floats:
+        """Of the noise in the events of each."""
+        return np.asarray((self._alone[0] ** 2).sum(axis=(-1, -2)))
+
+    @cached_property
+    def risk_variance(self) -> Floats:
+        """Of the noise in those at risk."""
+        return np.asarray((self._alone[1] ** 2).sum(axis=(-1, -2)))
+
+    @cached_property
+    def shared(self) -> Floats:
+        """The covariance of the two."""
+        return np.asarray((self._alone[0] * self._alone[1]).sum(axis=(-1, -2)))
 
 
 def level_matrix(steps: int, widths: tuple[int, ...]) -> Floats:

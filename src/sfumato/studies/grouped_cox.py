@@ -9,8 +9,9 @@ Proof: docs/proofs/survival.md
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, in_blocks
+from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps
 from sfumato.studies.survival_curve import LOST
 
 __all__ = ["HazardRatios", "hazard_ratios"]
@@ -35,17 +36,16 @@ def hazard_ratios(cells: Floats, noise: ExitNoise, factor: float) -> HazardRatio
 
     Limits are all β whose score is within ``factor`` of its standard errors of 0: with few events they may be open.
     """
-    cells, noise, gone = in_blocks(np.asarray(cells, dtype=np.float64), noise)
-    risk, events = at_risk(cells, gone), cells[..., 0, :]
-    steps = risk.shape[-1]
-    lost = (risk < LOST * np.sqrt(noise.at_risk)).any(axis=-2)
-    used = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps)
-    usable = np.arange(steps) < used[..., None]
+    steps, cells = StudySteps(noise=noise), np.asarray(cells, dtype=np.float64)
+    risk, events = steps.at_risk(cells), steps.events(cells)
+    lost = (risk < LOST * np.sqrt(steps.risk_variance)).any(axis=-2)
+    used = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps.number)
+    usable = np.arange(steps.number) < used[..., None]
     one, two = (np.where(usable, risk[..., group, :], 1.0) for group in (0, 1))
     deaths = np.where(usable, events.sum(axis=-2), 0.0)
     first = np.where(usable, events[..., 0, :], 0.0).sum(axis=-1)
-    pooled = _pooled(deaths, np.where(usable, one + two, 0.0))
-    found = [_score(beta, one, two, deaths, first, usable, pooled, noise, gone) for beta in GRID]
+    pooled = _pooled(deaths, np.where(usable, one + two, 0.0)) / steps.sizes  # of a single step in each block
+    found = [_score(beta, one, two, deaths, first, usable, pooled, steps) for beta in GRID]
     score, variance = (np.stack([each[part] for each in found], axis=-1) for part in (0, 1))
     sound = used > 0
     ratio = score / np.sqrt(np.maximum(variance, 1e-12))
@@ -79,10 +79,9 @@ def _score(
     two: Floats,
     deaths: Floats,
     first: Floats,
-    usable: Floats,
+    usable: npt.NDArray[np.bool_],
     pooled: Floats,
-    noise: ExitNoise,
-    gone: float,
+    steps: StudySteps,
 ) -> tuple[Floats, Floats]:
     """The score at β, less what noise adds to it on average, and its variance."""
     share, times = one / (one + two), np.exp(beta)
@@ -98,15 +97,14 @@ def _score(
     part = np.where(usable, odds / (odds + two), 0.0)
     free = part * (1 - part)
     score = first - (part * deaths).sum(axis=-1)
-    average = noise.shared * (1 / one - 1 / two) + deaths * noise.at_risk * ((1 - part) / two**2 - part / one**2)
+    average = steps.shared * (1 / one - 1 / two) + deaths * steps.risk_variance * ((1 - part) / two**2 - part / one**2)
     score = score + (free * average).sum(axis=-1)
     survive = (1 - part) * np.where(small, 1.0, 1 - ours) + part * np.where(small, 1.0, 1 - theirs)
     sampling = (deaths * free * survive).sum(axis=-1)
     step = np.stack([deaths * free / one, -deaths * free / two], axis=-2)
     direct = np.stack([np.where(usable, 1 - part, 0.0), -part], axis=-2)
-    drag = np.cumsum(step, axis=-1)
-    linear = (noise.through(np.stack([direct - drag, gone * step - drag], axis=-2)) ** 2).sum(axis=(-1, -2, -3))
-    product = (2 * noise.cells * noise.at_risk * free**2 * (1 / one**2 + 1 / two**2)).sum(axis=-1)
+    linear = (steps.through(direct, step) ** 2).sum(axis=(-1, -2, -3))
+    product = (2 * steps.event_variance * steps.risk_variance * free**2 * (1 / one**2 + 1 / two**2)).sum(axis=-1)
     return score, np.maximum(sampling, 0.0) + linear + product
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import f
 
-from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, in_blocks
+from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps
 from sfumato.studies.survival_curve import LOST
 
 __all__ = ["LogRankScore", "log_rank_score"]
@@ -31,32 +31,32 @@ class LogRankScore:
 def log_rank_score(cells: Floats, noise: ExitNoise) -> LogRankScore:
     """Test whether groups share one hazard: cells (…, groups, 2, m), all measured with one noise.
 
-    Cells that were measured in blocks too are taken by block.
+    Cells that were measured in blocks too are taken by block (:class:`~sfumato.studies.exit_cells.StudySteps`).
 
     U_j = Σ(d_j − r_j·D) with variance V + N₁ + N₂: V is the hypergeometric one, N₁ the noise through the linear weights
     of the cells, N₂ that of products of two noises. A step at which some group is lost in noise ends the sums.
     """
-    taken, plain, gone = in_blocks(np.asarray(cells, dtype=np.float64), noise)
-    score, covariance, used = score_parts(taken, plain, gone)
+    steps, cells = StudySteps(noise=noise), np.asarray(cells, dtype=np.float64)
+    score, covariance, used = score_parts(cells, steps)
     freedom = score.shape[-1]
     sound = (used > 0) & (np.linalg.eigvalsh(covariance)[..., 0] > 0)
     safe = np.where(sound[..., None, None], covariance, np.eye(freedom))
     solved = np.linalg.solve(safe, score[..., None])[..., 0]
     statistic = np.where(sound, (score * solved).sum(axis=-1), 0.0)
-    usable = np.arange(taken.shape[-1]) < used[..., None]
-    deaths = np.where(usable, taken[..., 0, :].sum(axis=-2), 0.0).sum(axis=-1)
+    usable = np.arange(steps.number) < used[..., None]
+    deaths = np.where(usable, steps.events(cells).sum(axis=-2), 0.0).sum(axis=-1)
     # with few events the variance is itself uncertain: F in place of χ², with one degree of freedom an event
     p = np.where(sound, f.sf(statistic / freedom, freedom, np.maximum(deaths, FEWEST)), 1.0)
     return LogRankScore(statistic=statistic, p=p, freedom=freedom, used=used, verdict=sound)
 
 
-def score_parts(cells: Floats, noise: ExitNoise, gone: float = 0.0) -> tuple[Floats, Floats, npt.NDArray[np.int_]]:
-    """The score (…, groups − 1), its covariance with the noise in it, and how many steps were used; plain noise."""
-    groups, steps = cells.shape[-3], cells.shape[-1]
-    risk, events = at_risk(cells, gone), cells[..., 0, :]
-    lost = (risk < LOST * np.sqrt(noise.at_risk)).any(axis=-2)
-    used = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps)
-    usable = np.arange(steps) < used[..., None]
+def score_parts(cells: Floats, steps: StudySteps) -> tuple[Floats, Floats, npt.NDArray[np.int_]]:
+    """The score (…, groups − 1), its covariance with the noise in it, and how many steps were used."""
+    groups = cells.shape[-3]
+    risk, events = steps.at_risk(cells), steps.events(cells)
+    lost = (risk < LOST * np.sqrt(steps.risk_variance)).any(axis=-2)
+    used = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps.number)
+    usable = np.arange(steps.number) < used[..., None]
     total, deaths = np.where(usable, risk.sum(axis=-2), 1.0), np.where(usable, events.sum(axis=-2), 0.0)
     share = np.where(usable[..., None, :], risk / total[..., None, :], 0.0)
     first = share[..., :-1, :]  # the last group is known from the others
@@ -64,19 +64,17 @@ def score_parts(cells: Floats, noise: ExitNoise, gone: float = 0.0) -> tuple[Flo
     apart = np.where(usable[..., None, None, :], own[..., None] - first[..., None, :], 0.0)  # (…, j, g, m)
     score = (np.where(usable[..., None, :], events[..., :-1, :], 0.0) - first * deaths[..., None, :]).sum(axis=-1)
     # what products of two noises add on average, where groups are of unequal size
-    mean = noise.shared / total - deaths * noise.at_risk / total**2
+    mean = steps.shared / total - deaths * steps.risk_variance / total**2
     score = score + np.einsum("...m,...jgm->...j", mean, apart)
-    # the hypergeometric covariance
-    spare = deaths * (total - deaths) / np.maximum(total - 1, 1.0)
+    # the hypergeometric covariance; events of a block are spread over its steps
+    spare = deaths * (total - deaths / steps.sizes) / np.maximum(total - 1, 1.0)
     sampling = np.einsum("...m,...jm,...km->...jk", -spare, first, first)
     place = np.arange(groups - 1)
     sampling[..., place, place] += (spare[..., None, :] * first).sum(axis=-1)
     # noise through the linear weights: an event moves d and all risk sets before it, a censored one the sets alone
-    step = apart * (deaths / total)[..., None, None, :]
-    drag = np.cumsum(step, axis=-1)
-    seen = noise.through(np.stack([apart - drag, gone * step - drag], axis=-2))  # (…, j, g, 2, m)
+    seen = steps.through(apart, apart * (deaths / total)[..., None, None, :])  # (…, j, g, 2, measured)
     linear = np.einsum("...jgcm,...kgcm->...jk", seen, seen)
     # noise in the shares at risk times noise in the events
     scaled = apart / total[..., None, None, :]
-    product = np.einsum("m,...jgm,...kgm->...jk", groups * noise.cells * noise.at_risk, scaled, scaled)
+    product = np.einsum("m,...jgm,...kgm->...jk", groups * steps.event_variance * steps.risk_variance, scaled, scaled)
     return score, sampling + linear + product, used
