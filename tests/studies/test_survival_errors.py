@@ -247,16 +247,18 @@ def test_mean_times_are_covered_where_the_curve_stops_before_the_horizon() -> No
 
 
 def test_unlike_censoring_is_no_difference() -> None:
-    """Over a year of days: half of a block for all who are censored in it rejected 8% and more of these."""
+    """Many rows over many steps, one group censored late and one early: half a block for all rejected 24% of these."""
     generator = np.random.default_rng(21)
-    steps, runs = 200, 600
-    hazard = np.full(steps, 1 / steps)
+    steps, runs = 200, 400
+    place = (np.arange(steps) + 0.5) / steps
+    hazard, late, early = 3.6 * place**2, np.where(place > 0.6, 6.0, 0.05), 5 * np.exp(-5 * place)
     laws = []
-    for lost in (np.full(steps, 1e-9), np.where(np.arange(steps) < 80, 2 / steps, 0.1 / steps)):
-        alive = np.cumprod(np.append(1.0, (1 - hazard) * (1 - lost)))
-        law = np.stack([alive[:-1] * hazard, alive[:-1] * (1 - hazard) * lost])
+    for lost in (late, early):
+        event, gone = -np.expm1(-hazard / steps), -np.expm1(-lost / steps)
+        alive = np.cumprod(np.append(1.0, (1 - event) * (1 - gone)))
+        law = np.stack([alive[:-1] * event, alive[:-1] * (1 - event) * gone])
         law[1, -1] += alive[-1]
         laws.append(law)
-    exact = np.stack([drawn(generator, law, 10_000, runs) for law in laws], axis=1)
+    exact = np.stack([drawn(generator, law, 20_000, runs) for law in laws], axis=1)
     cells, noise = with_noise(generator, exact, 1.0)
-    assert (log_rank_score(cells, noise).p < 0.05).mean() < 0.093  # 5% and 4.75 standard errors
+    assert (log_rank_score(cells, noise).p < 0.05).mean() < 0.102  # 5% and 4.75 standard errors

@@ -119,11 +119,13 @@ class StudySteps:
     """
 
     noise: ExitNoise
+    single: bool = False
+    """Whether single steps are taken although blocks were measured too."""
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int_]:
         """How many steps each has."""
-        if self.noise.widths == (1,):
+        if self.single or self.noise.widths == (1,):
             return np.ones(self.noise.steps, dtype=np.int_)
         return np.bincount(np.arange(self.noise.steps) // self.noise.widths[-1])
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps
+from sfumato.studies.log_rank import clear_of_noise
 from sfumato.studies.survival_curve import LOST
 
 __all__ = ["HazardRatios", "hazard_ratios"]
@@ -36,7 +37,20 @@ def hazard_ratios(cells: Floats, noise: ExitNoise, factor: float) -> HazardRatio
 
     Limits are all β whose score is within ``factor`` of its standard errors of 0: with few events they may be open.
     """
-    steps, cells = StudySteps(noise=noise), np.asarray(cells, dtype=np.float64)
+    cells = np.asarray(cells, dtype=np.float64)
+    found = _ratios(cells, StudySteps(noise=noise), factor)
+    if noise.widths == (1,):
+        return found
+    clear, single = clear_of_noise(cells, noise), _ratios(cells, StudySteps(noise=noise, single=True), factor)
+    return HazardRatios(
+        log=np.where(clear, single.log, found.log),
+        error=np.where(clear, single.error, found.error),
+        low=np.where(clear, single.low, found.low),
+        high=np.where(clear, single.high, found.high),
+    )
+
+
+def _ratios(cells: Floats, steps: StudySteps, factor: float) -> HazardRatios:
     risk, events = steps.at_risk(cells), steps.events(cells)
     lost = (risk < LOST * np.sqrt(steps.risk_variance)).any(axis=-2)
     used = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps.number)

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import f
 
-from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps
+from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps, at_risk
 from sfumato.studies.survival_curve import LOST
 
 __all__ = ["LogRankScore", "log_rank_score"]
 
 FEWEST = 8.0  # events that noise may leave of more
+CLEAR = 8.0  # in standard deviations of its noise: from here on noise decides nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +32,34 @@ class LogRankScore:
 def log_rank_score(cells: Floats, noise: ExitNoise) -> LogRankScore:
     """Test whether groups share one hazard: cells (…, groups, 2, m), all measured with one noise.
 
-    Cells that were measured in blocks too are taken by block (:class:`~sfumato.studies.exit_cells.StudySteps`).
+    Cells that were measured in blocks too are taken by block (:class:`~sfumato.studies.exit_cells.StudySteps`), and by
+    single steps where no number at risk is near its noise.
 
     U_j = Σ(d_j − r_j·D) with variance V + N₁ + N₂: V is the hypergeometric one, N₁ the noise through the linear weights
     of the cells, N₂ that of products of two noises. A step at which some group is lost in noise ends the sums.
     """
-    steps, cells = StudySteps(noise=noise), np.asarray(cells, dtype=np.float64)
+    cells = np.asarray(cells, dtype=np.float64)
+    found = _score(cells, StudySteps(noise=noise))
+    if noise.widths == (1,):
+        return found
+    clear = clear_of_noise(cells, noise)
+    single = _score(cells, StudySteps(noise=noise, single=True))
+    return LogRankScore(
+        statistic=np.where(clear, single.statistic, found.statistic),
+        p=np.where(clear, single.p, found.p),
+        freedom=found.freedom,
+        used=np.where(clear, noise.steps, found.used * noise.widths[-1]),
+        verdict=np.where(clear, single.verdict, found.verdict),
+    )
+
+
+def clear_of_noise(cells: Floats, noise: ExitNoise) -> npt.NDArray[np.bool_]:
+    """Whether every number at risk, of each group in each step, is many times as large as its noise."""
+    found = at_risk(cells) >= CLEAR * np.sqrt(noise.at_risk)
+    return np.asarray(found.all(axis=(-1, -2)))
+
+
+def _score(cells: Floats, steps: StudySteps) -> LogRankScore:
     score, covariance, used = score_parts(cells, steps)
     freedom = score.shape[-1]
     sound = (used > 0) & (np.linalg.eigvalsh(covariance)[..., 0] > 0)

@@ -20,7 +20,7 @@ from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.rounded_gaussian import RoundedGaussian
 from sfumato.studies.exit_cells import ExitNoise, Floats
 from sfumato.studies.grouped_cox import hazard_ratios
-from sfumato.studies.log_rank import log_rank_score
+from sfumato.studies.log_rank import clear_of_noise, log_rank_score
 from sfumato.studies.result import Cell, ResultTable, StudyResult, percent_of
 from sfumato.studies.result_table import finding
 from sfumato.studies.survival_curve import (
@@ -94,7 +94,7 @@ class LogRankResult(StudyResult):
     """A test whether groups share one hazard; without a verdict p is 1.
 
     Guarantee: rejects equal groups in 5% of cases at the 5% level, and in fewer where the noise is large. Where steps
-    were taken in blocks this also assumes that groups are censored alike, or are small; a note says so.
+    were taken in blocks this also assumes that hazards change little inside a block; a note says so.
     """
 
     sources: tuple[Release, ...]
@@ -229,8 +229,10 @@ class SurvivalResult(StudyResult):
 
     @property
     def _blocks(self) -> int:
-        """How many steps a block has that tests take together; 0 where they take single steps."""
-        return 0 if self.layout.widths == (1,) else self.layout.widths[-1]
+        """How many steps tests take together; 0 where they take single ones."""
+        if self.noise.widths == (1,) or bool(clear_of_noise(self.cells, self.noise)):
+            return 0
+        return self.noise.widths[-1]
 
     def picture(self, confidence: Exact = USUAL) -> Picture:
         """The curves as steps, by group, with pointwise intervals."""
@@ -302,7 +304,7 @@ class SurvivalResult(StudyResult):
         """Test whether all groups have one hazard; where the noise is too large for it, p is 1 and a note says so."""
         self._several()
         found = log_rank_score(self.cells, self.noise)
-        last = min(int(found.used) * self.layout.widths[-1], len(self.layout.times))
+        last = min(int(found.used), len(self.layout.times))
         return LogRankResult(
             sources=self.sources,
             statistic=float(found.statistic),
