@@ -183,7 +183,7 @@ def test_a_recovery_from_a_backup_older_than_the_charging_key_takes_the_roots_wo
     given = {"key": new if lost_key else here.charge, "reason": "the disk failed", **place}
     with pytest.raises(LedgerError, match="not signed for this ledger"):
         here.open()
-    with pytest.raises(LedgerError, match="give the documents of the root up to its certificate"):
+    with pytest.raises(LedgerError, match="give the documents of the root that certify it, and those that revoke it"):
         Ledger.recover(here.home.url, **given)
     number = certified.said.number
     forged = SignedByRoot.sign(replace(certified.said, key=thief.public_text), thief)  # type: ignore[arg-type]

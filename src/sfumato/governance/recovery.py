@@ -118,8 +118,8 @@ def entered_anew(documents: Sequence[SignedByRoot], at: str, others: int) -> lis
     if documents and len(documents) + others > MOST_BEFORE:
         raise Refused(
             f"a recovery has room for {MOST_BEFORE} entries before it: documents of the root, new tables, a board with "
-            "keys. Nothing was changed. Give those that certify or revoke the key that signed the anchor, and enter the "
-            "others afterwards: sfumato key enter"
+            "keys. Nothing was changed. Give those that certify or revoke the key that signed the anchor, and enter "
+            "the others afterwards: sfumato key enter"
         )
     return [signed_by_root(at, signed) for signed in documents]
 

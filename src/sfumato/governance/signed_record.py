@@ -75,8 +75,8 @@ class Writing:
 
 _UNKNOWN_KEY = (
     " Perhaps the key that signed it was certified in the entries that were lost: give the documents of the root that "
-    "certify it, and those that revoke it if there are any (--certified FILE, documents=…), or bring a newer backup back. If there is neither, move the "
-    "anchor aside: nobody knows then what was charged, and everything left is."
+    "certify it, and those that revoke it if there are any (--certified FILE, documents=…), or bring a newer backup "
+    "back. If there is neither, move the anchor aside: nobody knows then what was charged, and everything left is."
 )
 
 
