@@ -862,6 +862,24 @@ def a_fresh_draw_passes_for_a_replication(original: Any) -> Any:
     return lambda first, second: None
 
 
+# ---------------------------------------------------------------------------------- intervals of a population, survival
+
+
+@broken("sfumato.inference.normal_laplace:multiplier", claims=["S1-07"], first=["population"])
+def a_normal_quantile_stands_for_laplace_noise(original: Any) -> Any:
+    return lambda share, level: original(0 * share, level)
+
+
+@broken("sfumato.inference.population:Residuals.variance", claims=["S1-08"], first=["population"])
+def a_proportion_forgets_its_noise(original: Any) -> Any:
+    return lambda self, ratio: original(dataclasses.replace(self, noise=0 * self.noise), ratio)
+
+
+@broken("sfumato.studies.survival_curve:falling", claims=["S1-10"], first=["survival"])
+def a_survival_curve_may_rise(original: Any) -> Any:
+    return lambda values: values
+
+
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:
     """Each break with each of its claims, or with those of them that are wanted."""
     wanted = set(claims)
