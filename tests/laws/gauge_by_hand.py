@@ -31,7 +31,7 @@ def of_row(gauge: Gauge | Histogram, row: Mapping[str, Cell]) -> list[int]:
             return [height, 0] if holds(condition, row) else [0, height]
         case Powers(lattice=lattice, degree=degree, missing=missing):
             place = place_of(lattice, row)
-            gone = [0 if place is not None else lattice.steps**degree] if missing else []
+            gone = [0 if place is not None else gauge.height] if missing else []
             return [*_bernstein(lattice, degree, place), *gone]
         case Products(first=first, second=second, degree=degree, dropped=dropped):
             ones = _bernstein(first, degree, place_of(first, row))
@@ -97,5 +97,8 @@ def place_of(lattice: Lattice, row: Mapping[str, Cell]) -> int | None:
 def _bernstein(lattice: Lattice, degree: int, place: int | None) -> list[int]:
     if place is None:
         return [0] * (degree + 1)
-    rest = lattice.steps - place
+    rest, dropped = lattice.steps - place, max(0, (lattice.steps**degree).bit_length() - 31)
+    if degree == 2 and dropped:
+        low, high = rest**2 >> dropped, place**2 >> dropped
+        return [low, (lattice.steps**2 >> dropped) - low - high, high]
     return [math.comb(degree, power) * place**power * rest ** (degree - power) for power in range(degree + 1)]

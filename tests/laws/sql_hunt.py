@@ -4,9 +4,8 @@ Every hunt tells the seed of what it finds; the same seed draws the same scene a
 """
 
 import random
-import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ import sfumato as sf
 from sfumato.core.limits import Limit
 from sfumato.core.units import Family, Relation, Unit
 from sfumato.tables.execution import exact_numbers
+from tests.laws.seeds import SEEDS
 from tests.laws.sql_asked import SECRET, WIDE, Asked, Differs, Truth, compare, shuffled
 from tests.laws.sql_composer import Composer
 from tests.laws.sql_plans import Plan
@@ -53,17 +53,6 @@ class Found:
         )
 
 
-class Fresh:
-    """Other seeds whenever one asks, without end."""
-
-    def __iter__(self) -> Iterator[int]:
-        while True:
-            yield secrets.randbits(48)
-
-
-FRESH = Fresh()
-
-
 def any_unit(chance: random.Random) -> Unit:
     """One person, or two."""
     relation = chance.choice([*Relation, Relation.ADD_REMOVE])
@@ -78,7 +67,7 @@ def any_limit(chance: random.Random) -> Limit:
 # --------------------------------------------------------------------------------------------------- against DuckDB
 
 
-def against_duckdb(plans: int, *, start: Iterable[int] = FRESH, rows: int = ROWS) -> Found:
+def against_duckdb(plans: int, *, start: Iterable[int] = SEEDS, rows: int = ROWS) -> Found:
     """Ask so many plans under limits that cut nothing; raises at the first whose answer is not DuckDB's."""
     found = Found()
     for seed in start:
@@ -113,7 +102,7 @@ Placed = Callable[[Mapping[str, pa.Table]], Mapping[str, object]]
 def across_engines(plans: int, placed: Placed, *, rows: int = ROWS) -> Found:
     """Ask so many plans, under limits that cut, here and where ``placed`` puts the same rows in another order."""
     found = Found()
-    for seed in FRESH:
+    for seed in SEEDS:
         chance = random.Random(seed)
         scene = Scene.drawn(chance, zones=(None, None, "UTC"), most=30)
         order = chance.sample(range(30), 30)
@@ -143,7 +132,7 @@ def neighbours(
     *,
     judged: Callable[[Any], Any] = lambda bound: bound,
     limitless: bool = False,
-    start: Iterable[int] = FRESH,
+    start: Iterable[int] = SEEDS,
     rows: int = 2,
 ) -> Found:
     """Compare so many pairs of neighbours with the bound that the plan states; raises at the first beyond it.

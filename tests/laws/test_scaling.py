@@ -24,6 +24,10 @@ GAUGES: dict[str, Gauge] = {
     "powers": Powers(lattice=X, degree=1, missing=True),
     "squares": Powers(lattice=ROOTS[0], degree=2, missing=True),
     "products": Products(first=ROOTS[0], second=ROOTS[1], degree=2),
+    "fine squares": Powers(lattice=X, degree=2, missing=True),
+    "fine products": Products(
+        first=X, second=Lattice(value=col("y").node, low=X.low, high=X.high, steps=STEPS), degree=2
+    ),
 }
 
 

@@ -2,12 +2,11 @@
 
 How many: 10,000 plans on DuckDB against DuckDB's own answer, 300 on PostgreSQL and 100 on Spark against ours on DuckDB
 under limits that cut, and 2,000 pairs of neighbours on DuckDB. Five plans at a time are about the same rows and groups,
-and are added up in one query. ``make test`` has one such query of each; the broken twins begin at the same seed always.
+and are added up in one query. ``make test`` has one such query of each. Where they begin: ``tests/laws/seeds.py``.
 """
 
 import os
 import random
-import secrets
 from collections.abc import Mapping
 from itertools import count
 from typing import Any
@@ -19,6 +18,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.tables.sql.rows import RowScope
 from tests.engines.loading import put
 from tests.laws.neighbours import stated
+from tests.laws.seeds import seeds
 from tests.laws.sql_asked import Asked, Differs, Truth, compare
 from tests.laws.sql_composer import Composer
 from tests.laws.sql_hunt import Found, Moved, across_engines, against_duckdb, any_limit, neighbours
@@ -59,6 +59,11 @@ def test_a_few_plans_have_the_numbers_of_duckdb() -> None:
     assert against_duckdb(FEW, rows=1).plans >= FEW
 
 
+def test_a_mean_under_a_wide_limit_is_as_fine_as_a_sum() -> None:
+    """Found by a fresh seed: values rounded to 2^-15 of their range, for the sake of their squares, moved a mean."""
+    assert against_duckdb(FEW, start=[253688524407365], rows=1).plans >= FEW
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_ten_thousand_plans_have_the_numbers_of_duckdb(part: int) -> None:
@@ -70,7 +75,7 @@ def test_ten_thousand_plans_have_the_numbers_of_duckdb(part: int) -> None:
 @pytest.mark.long
 def test_a_plan_alone_has_the_numbers_that_it_has_beside_others() -> None:
     """Plans about the same rows are added up in one query here; a release asks one."""
-    chance = random.Random(secrets.randbits(48))
+    chance = random.Random(next(seeds()))
     scene = Scene.drawn(chance)
     asked, composer = Asked(scene, limit=any_limit(chance)), Composer(chance, scene.kinds)
     for _ in range(10):

@@ -161,7 +161,7 @@ class Powers(_Simplex):
     @property
     def height(self) -> int:
         """What the parts of one row add up to."""
-        return int(self.lattice.steps**self.degree)
+        return bernstein_height(self.lattice.steps, self.degree)
 
     @property
     def lattices(self) -> tuple[Lattice, ...]:
@@ -198,11 +198,11 @@ class Products(_Simplex):
     @property
     def dropped(self) -> int:
         """How many binary digits of each product are dropped."""
-        return max(0, self._product.bit_length() - 31)
+        return _beyond(self._product)
 
     @property
     def _product(self) -> int:
-        return int((self.first.steps * self.second.steps) ** self.degree)
+        return bernstein_height(self.first.steps, self.degree) * bernstein_height(self.second.steps, self.degree)
 
     @property
     def lattices(self) -> tuple[Lattice, ...]:
@@ -337,7 +337,7 @@ class Everyone(_Measured):
     @property
     def height(self) -> int:
         """What the parts of one unit add up to, with the first."""
-        return int(self.lattice.steps**self.degree)
+        return bernstein_height(self.lattice.steps, self.degree)
 
     @property
     def lattices(self) -> tuple[Lattice, ...]:
@@ -375,18 +375,45 @@ class Histogram:
 
 
 def bernstein(steps: int, degree: int) -> list[Callable[[ir.Value], ir.Value]]:
-    """The parts of a lattice point that are not negative and add up to steps^degree, the lowest first.
+    """The parts of a lattice point that are not negative and add up to the height, the lowest first.
+
+    Squares beyond 2^30 lose their last binary digits, and the part between takes what they lose. So a mean that is read
+    off the parts is as fine as the lattice, with squares as without.
 
     >>> [part(3) for part in bernstein(10, 1)], [part(3) for part in bernstein(10, 2)]
     ([7, 3], [49, 42, 9])
+    >>> [part(2**29 + 1) for part in bernstein(2**30, 2)]
+    [268435455, 536870912, 268435457]
     """
     if degree == 1:
         return [lambda place: steps - place, lambda place: place]
-    return [
-        lambda place: (steps - place) * (steps - place),
-        lambda place: place * (steps - place) * 2,
-        lambda place: place * place,
-    ]
+    height, dropped = bernstein_height(steps, degree), _beyond(steps * steps)
+
+    def low(place: ir.Value) -> ir.Value:
+        square = (steps - place) * (steps - place)
+        return square >> dropped if dropped else square
+
+    def high(place: ir.Value) -> ir.Value:
+        square = place * place
+        return square >> dropped if dropped else square
+
+    if not dropped:
+        return [low, lambda place: place * (steps - place) * 2, high]
+    return [low, lambda place: height - low(place) - high(place), high]
+
+
+def bernstein_height(steps: int, degree: int) -> int:
+    """What the parts of a lattice point add up to: the steps, or their square without the digits that are dropped.
+
+    >>> bernstein_height(2**40, 1) == 2**40, bernstein_height(10, 2), bernstein_height(2**30, 2) == 2**30
+    (True, 100, True)
+    """
+    return steps if degree == 1 else steps * steps >> _beyond(steps * steps)
+
+
+def _beyond(height: int) -> int:
+    """How many binary digits a height has beyond those of 2^30."""
+    return max(0, height.bit_length() - 31)
 
 
 def _present(place: ir.Value, part: Callable[[ir.Value], ir.Value]) -> ir.Value:

@@ -42,7 +42,9 @@ def design(reader: Reader) -> SampleDesign | None:
 def rounding_of(reader: Reader, of: Clamped) -> Fraction:
     """How far rounding to the lattice can move a value, and so a mean."""
     gauge = reader.block(PowersOf(of, 1)).gauge
-    return of.width / (2 * gauge.lattice.steps) if isinstance(gauge, Powers | Everyone) else Fraction(0)
+    if not isinstance(gauge, Powers | Everyone):
+        return Fraction(0)
+    return of.width / (2 * gauge.lattice.steps) + of.width / (2 * gauge.height)  # and digits that squares lose
 
 
 def share_of(reader: Reader, need: Need) -> Residuals:

@@ -41,8 +41,8 @@ from sfumato.tables.needs import (
 
 __all__ = ["Block", "Key", "NamedNeeds", "block_for", "blocks_of", "sum_weights"]
 
-STEPS = 2**30  # of a lattice; 2^15 for squares and products, so that every row has the same height
-ROOT = 2**15
+STEPS = 2**30  # of a lattice, and the height of every row
+ROOT = 2**15  # for squares of everyone, whose bound rests on parts that lose no digits
 
 
 class NamedNeeds(Protocol):
@@ -143,7 +143,7 @@ def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> t
     for condition in splits:
         found[Key("split", (condition,))] = Split(height=height, condition=condition)
     for of, degree in degrees.items():
-        lattice, missing = _lattice(of, ROOT if degree == 2 else STEPS), all_rows and not found
+        lattice, missing = _lattice(of, STEPS), all_rows and not found
         found[Key("powers", (of,))] = Powers(lattice=lattice, degree=degree, missing=missing)
     if all_rows and not found:
         found[Key("rows", (None,))] = RowIndicator(height=height)
@@ -160,7 +160,7 @@ def blocks_of(measures: Sequence[NamedNeeds], *, number: int | None = None) -> t
             case ProductsOf(first=first, second=second, degree=degree):
                 key = Key("products", (first, second))
                 degree = max(degree, getattr(found.get(key), "degree", 1))
-                found[key] = Products(first=_lattice(first, ROOT), second=_lattice(second, ROOT), degree=degree)
+                found[key] = Products(first=_lattice(first, STEPS), second=_lattice(second, STEPS), degree=degree)
             case OwnSums(gauge=gauge, reach=reach):
                 key = Key("own", (gauge,))
                 found[key], stated[key] = gauge, reach
