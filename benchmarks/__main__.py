@@ -9,6 +9,7 @@ NAMES = (
     "accounting",
     "accuracy",
     "counts",
+    "fit",
     "graphs",
     "inference",
     "ledger",

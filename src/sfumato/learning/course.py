@@ -5,10 +5,12 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from sfumato.core.query import Mechanism
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.learning.device_ahead import MOST, DeviceAhead
 from sfumato.learning.given import RunState
 from sfumato.learning.lattice import NoisyLattice
 from sfumato.learning.noisy_sums import NoisySums
@@ -61,16 +63,27 @@ class SampledCourse:
         """The declared clip. Public."""
         return self._run.clip
 
+    @property
+    def size(self) -> int:
+        """How many numbers a sum has. Public."""
+        return self._lattice.size
+
     def places(self, number: int, step: int) -> npt.NDArray[np.int64]:
         """A fresh Poisson sample in random order. Sensitive."""
         return shuffled_sample(number, self._run.rate, self._words)
 
+    def on_device(self, device: torch.device, number: int) -> DeviceAhead | None:
+        """Samples and noise drawn on a device for a run that is not a test's; None where that cannot be."""
+        if not isinstance(self._words, SystemWords) or self._run.rate == 1 or not 1 <= number <= MOST:
+            return None
+        return DeviceAhead(device, number=number, rate=self._run.rate, size=self._lattice.size)
+
     def observe(self, norms: Tensor, present: Tensor) -> None:
         """Nothing depends on the norms."""
 
-    def release(self, total: Tensor) -> Tensor:
-        """The sum on its lattice with fresh noise."""
-        return self._lattice.release(total)
+    def release(self, total: Tensor, *, noise: Tensor | None = None) -> Tensor:
+        """The sum on its lattice with fresh noise, be it drawn now or beforehand for this step."""
+        return self._lattice.release(total, noise=noise)
 
     def state(self) -> RunState:
         """Nothing: samples and noise are fresh in each step."""

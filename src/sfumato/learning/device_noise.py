@@ -14,8 +14,8 @@ from torch import Tensor
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
+from sfumato.learning import device_kernels
 from sfumato.learning.device_words import DeviceWords
-from sfumato.learning.fused import fused
 from sfumato.learning.replayed import Replayed
 from sfumato.noise.fine import accepted_proposals, fill_by_proposals
 from sfumato.noise.fine_loops import LARGEST_Q
@@ -107,8 +107,7 @@ class DeviceNoise:
         """
         pairs = self.proposals(size)
         lanes = self.words.step(size + 4 * pairs)
-        drawn: DeviceDraws = fused(self.drawn, self.device)(lanes[:size], lanes[size:])
-        return drawn
+        return self.drawn(lanes[:size], lanes[size:])
 
     def proposals(self, size: int) -> int:
         """How many proposals are made for ``size`` numbers: ten standard deviations more than they need."""
@@ -120,12 +119,8 @@ class DeviceNoise:
 
         They are the numbers of the code for the CPU: the places that need a proposal take the accepted ones in order.
         """
-        starts = self._tables[0]
-        low = 32 - FINE.place - 1
-        start = torch.take(starts, ((lanes >> (32 - FINE.index)) & ((1 << FINE.index) - 1)).long())
-        values = (start ^ ((lanes << low) >> low)).long()
-        missing = start < 0
-
+        values, open_places = self.looked_up(lanes)
+        missing = open_places.bool()
         number, yes, no = self.judged(pairs)
         accepted = yes.long().cumsum(0)
         count = yes.numel()
@@ -133,12 +128,31 @@ class DeviceNoise:
         taken = taken.scatter(0, torch.where(yes, accepted - 1, count), number)
         certain = torch.where(yes | no, count, accepted).min()  # accepted before the first that is open
         certain = torch.minimum(certain, accepted[-1])
-        rank = missing.long().cumsum(0) - 1
+        rank = open_places.cumsum(0, dtype=torch.int64) - 1
         values = torch.where(missing, torch.take(taken, rank.clamp(0, count)), values)
         return DeviceDraws(values, missing & (rank >= certain), certain, pairs)
 
+    def looked_up(self, lanes: Tensor) -> tuple[Tensor, Tensor]:
+        """What the first table gives for one word a number, and 1 where it gives nothing (else 0)."""
+        starts = self._tables[0]
+        if device_kernels.at_hand(self.device):
+            return device_kernels.look_up(lanes, starts, index=FINE.index, place=FINE.place)
+        low = 32 - FINE.place - 1
+        start = torch.take(starts, ((lanes >> (32 - FINE.index)) & ((1 << FINE.index) - 1)).long())
+        return (start ^ ((lanes << low) >> low)).long(), (start < 0).int()
+
     def judged(self, pairs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The number of each proposal, whether it is surely accepted, and whether surely refused."""
+        if device_kernels.at_hand(self.device):
+            return device_kernels.judge(
+                pairs,
+                self._tables[1:],
+                shift=self._shift,
+                place=FINE.place,
+                sigma=FINE.sigma,
+                columns=FINE.columns,
+                largest=LARGEST_Q,
+            )
         _, steps, outcomes, nearest, share, given, height, slack = self._tables
         top, u_bits, high, rest = ((pairs[i::4]).long() & _MASK for i in range(4))
         slots = (top + torch.take(steps, top >> self._shift)) >> self._shift

@@ -1,8 +1,8 @@
 """Random words on the device that uses them: ChaCha20 in counter mode under a key that the operating system gave.
 
-Written in whole-number tensor operations without a look at what they hold, so that it can be compiled into one kernel
-and recorded in a graph. Noise from a cipher is private against every adversary who cannot break it: computational
-privacy, as with :class:`sfumato.noise.SystemWords`.
+Written in whole-number operations without a look at what they hold, so that it can be recorded in a graph. Noise from a
+cipher is private against every adversary who cannot break it: computational privacy, as with
+:class:`sfumato.noise.SystemWords`.
 """
 
 import os
@@ -10,7 +10,7 @@ import os
 import torch
 from torch import Tensor
 
-from sfumato.learning.fused import fused
+from sfumato.learning import device_kernels
 
 __all__ = ["DeviceWords", "chacha20"]
 
@@ -109,6 +109,7 @@ class DeviceWords:
     def step(self, size: int) -> Tensor:
         """What ``draw`` gives, by tensor operations alone: for a graph or a compiler."""
         blocks = -(-size // BLOCK)
-        words: Tensor = fused(chacha20, self.device)(self.key, self.counter, blocks)[:size]
+        stream = device_kernels.keystream if device_kernels.at_hand(self.device) else chacha20
+        words = stream(self.key, self.counter, blocks)[:size]
         self.counter.add_(blocks)
         return words

@@ -18,8 +18,8 @@ from torch import Tensor
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, MissingExtra
+from sfumato.learning import device_kernels
 from sfumato.learning.device_noise import shared_noise
-from sfumato.learning.fused import fused
 from sfumato.learning.rounding_error import FARTHEST, WIDTH
 from sfumato.noise.fine import fine_gaussian
 from sfumato.noise.fine_loops import IntArray
@@ -70,11 +70,12 @@ class NoisyLattice:
         """The standard deviation of the noise, before it is rounded."""
         return self.pitch * WIDTH
 
-    def release(self, total: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def release(self, total: Tensor, *, out: Tensor | None = None, noise: Tensor | None = None) -> Tensor:
         """Round a flat sum, add noise, and return it as float64 on the device of the sum.
 
         ``out`` is a float tensor to write to, which may be ``total`` itself: fresh memory is slow. What is written to
-        it is rounded to its precision after the noise.
+        it is rounded to its precision after the noise. ``noise`` was drawn beforehand, on the device of the sum, for
+        this release alone (:class:`~sfumato.learning.device_ahead.DeviceAhead`).
         """
         if total.shape != (self.size,):
             raise InvalidInput(f"this lattice has {self.size} numbers in one row; nothing was released.")
@@ -86,7 +87,7 @@ class NoisyLattice:
         elif (out.shape, out.device) != (total.shape, total.device) or out.requires_grad or out.dtype not in _FLOATS:
             raise InvalidInput("out must be a tensor of floats beside the sum and as long; nothing was released.")
         if total.device.type != "cpu":
-            return out.copy_(self._on_device(total.double(), per_step, step))
+            return out.copy_(self._on_device(total, per_step, step, noise))
         exact, told = total.contiguous().numpy(), out.numpy()
         add = _rounded(same=exact.ctypes.data == told.ctypes.data and exact.dtype == told.dtype)
         with self._alone:
@@ -122,10 +123,11 @@ class NoisyLattice:
         fine_gaussian(size, self._words, threads=1 if alone else min(2, os.cpu_count() or 1), out=out[:size])
         return out
 
-    def _on_device(self, total: Tensor, per_step: float, step: float) -> Tensor:
-        noise = shared_noise(total.device).draw(self.size)
-        found: Tensor = fused(_round_and_add_tensors, total.device)(total, noise, per_step, step)
-        return found
+    def _on_device(self, total: Tensor, per_step: float, step: float, noise: Tensor | None = None) -> Tensor:
+        noise = shared_noise(total.device).draw(self.size) if noise is None else noise
+        if not device_kernels.at_hand(total.device):
+            return _round_and_add_tensors(total.double(), noise, per_step, step)
+        return device_kernels.add_noise(total, noise, per_step, step, float(FARTHEST))
 
 
 class _Ahead:

@@ -4,7 +4,9 @@ A step of training starts hundreds of small kernels; on a fast device most of th
 graph starts all of them at once. Every value is computed by the same kernels in the same order as without it.
 """
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import torch
@@ -37,14 +39,30 @@ class Replayed(Generic[Result]):
         """What the function returns for these arguments."""
         if not arguments or arguments[0].device.type != "cuda":
             return self._function(*arguments)
-        kinds = tuple((argument.shape, argument.dtype, argument.device) for argument in arguments)
-        if kinds not in self._recorded:
-            self._recorded[kinds] = self._record([argument.clone() for argument in arguments])
-        graph, places, result = self._recorded[kinds]
+        graph, places, result = self._recording(arguments)
         for place, argument in zip(places, arguments, strict=True):
             place.copy_(argument)
         graph.replay()
         return result
+
+    def recorded(self, *like: Tensor) -> tuple[Sequence[Tensor], Callable[[], Result]]:
+        """Where arguments of such shapes are written to, and what runs the recording with them, on a CUDA device.
+
+        What is recorded is run on ``like`` here, and afterwards never called again.
+        """
+        graph, places, result = self._recording(like)
+
+        def run() -> Result:
+            graph.replay()
+            return result
+
+        return places, run
+
+    def _recording(self, arguments: Sequence[Tensor]) -> tuple[torch.cuda.CUDAGraph, Sequence[Tensor], Result]:
+        kinds = tuple((argument.shape, argument.dtype, argument.device) for argument in arguments)
+        if kinds not in self._recorded:
+            self._recorded[kinds] = self._record([argument.clone() for argument in arguments])
+        return self._recorded[kinds]
 
     def _record(self, places: Sequence[Tensor]) -> tuple[torch.cuda.CUDAGraph, Sequence[Tensor], Result]:
         aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch states no types for it
@@ -54,6 +72,19 @@ class Replayed(Generic[Result]):
                 self._function(*places)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with _nothing_collected(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
             result = self._function(*places)
         return graph, places, result
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Let no object die by the collector meanwhile: one that frees memory of the device would end the recording."""
+    collects = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

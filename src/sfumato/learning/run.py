@@ -10,7 +10,7 @@ Proof: docs/proofs/training.md
 import copy
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,8 @@ from sfumato.gate.checkpoint import Checkpointed
 from sfumato.gate.sealed import SealedState, remove_sealed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.averaging import Average
-from sfumato.learning.course import course_of
+from sfumato.learning.course import SampledCourse, course_of
+from sfumato.learning.device_steps import DeviceSteps
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.given import Tree
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["Callback", "Run"]
 
 Callback = Callable[[int, Mapping[str, Tensor]], object]
+ROUNDED = 1e-4  # how far two sums of the same units may be apart, relatively, in single or half precision
 
 
 class Run(Checkpointed):
@@ -127,7 +129,7 @@ class Run(Checkpointed):
         with self._unbroken():
             for _ in range(min(steps, self.left)):
                 if self._pending is None:
-                    noisy = self._course.release(self._summed())
+                    noisy = self._noised()
                     if self._path is not None and heard(self._optimiser, self._average):
                         self._pending = noisy
                         self.save()
@@ -168,32 +170,56 @@ class Run(Checkpointed):
             inputs, targets, present = self._placed(*self._units.example(self._physical))
             self._engine.prepare(inputs if len(inputs) > 1 else inputs[0], targets)
         self._recorded: tuple[float, Replayed[ClippedSum]] | None = None
+        self._on_device: DeviceSteps | None = None
         if self._device.type == "cuda" and self._same_again(*inputs, targets, present):
             self._recorded = float(self._run.clip), Replayed(self._sum)
+            if self._augmentations is None and isinstance(self._course, SampledCourse):
+                with suppress(RuntimeError):  # what cannot be recorded is run as it is written
+                    self._on_device = DeviceSteps(self._course, self._recorded[1], (*inputs, targets, present))
+            if self._on_device is None:
+                self._recorded = None
 
     def _same_again(self, *batch: Tensor) -> bool:
-        """Whether two sums with other draws are the same: then nothing in them is random, and they can be recorded."""
+        """Whether nothing in a sum is random, so that it can be recorded: it draws nothing, and comes out the same.
+
+        Up to rounding: some kernels add up in no fixed order, and a mask that is drawn moves a sum by far more.
+        """
         found = []
         for _ in range(2):
             with self._draws.used():
+                before = _generators(self._device)
                 found.append(self._sum(*batch).flat)
-        return torch.equal(*found)
+                after = _generators(self._device)
+            if any(not torch.equal(one, other) for one, other in zip(before, after, strict=True)):
+                return False
+        return bool((found[0] - found[1]).norm() <= ROUNDED * found[0].norm())
 
     def _sum(self, *batch: Tensor) -> ClippedSum:
         *inputs, targets, present = batch
         return self._engine.sum(tuple(inputs) if len(inputs) > 1 else inputs[0], targets, present)
 
-    def _summed(self) -> Tensor:
-        """The sum of the clipped gradients of one step, flat and in float64. Sensitive."""
-        found = attempt(self._drawn)  # a Ctrl-C passes: it says nothing of rows, and closes no data
+    def _noised(self) -> Tensor:
+        """The noisy sum of one step."""
+        steps = self._on_device
+        if steps is None or not steps.as_recorded(self._trained.values()):
+            return self._course.release(self._summed(self._drawn))
+        return self._summed(partial(self._replayed, steps))
+
+    def _summed(self, how: Callable[[], Tensor]) -> Tensor:
+        """A sum of the clipped gradients of one step, flat and in float64. Sensitive unless it is noisy."""
+        found = attempt(how)  # a Ctrl-C passes: it says nothing of rows, and closes no data
         if found is not FAILED:
             return found
+        raise self._failed()
+
+    def _failed(self) -> EngineFailed:
+        """What a run ends with that could not go on; its data is closed."""
         closed = self._closed_data()
         if (
             closed is False
         ):  # another one failed before: that error is raised once, and this run says what any other says
             self._gate.check(self._opened)
-        raise EngineFailed(
+        return EngineFailed(
             f"the engine stopped while it read {self._run.dataset.name!r}. Rows were read, so the charge of "
             f"{self._opened.charged} is kept; no further weight was released, and "
             + (
@@ -226,16 +252,25 @@ class Run(Checkpointed):
         with suppress(SfumatoError):  # a ledger that cannot be written to now; the file is gone all the same
             self._gate.move(self._opened, self._serial + 1, secrets.token_hex(16))
 
-    def _clipped(self) -> Tensor:
+    def _replayed(self, steps: "DeviceSteps") -> Tensor:
+        """The noisy sum of one step by what was recorded on invented units: no code of the user runs."""
+        with silence() if self._laid is None else nullcontext():
+            return steps.noisy(self._read())
+
+    def _read(self) -> Laid:
         if self._laid is None:
             secret = self._gate.secret(f"rows of {self._run.dataset.name}")
             self._laid = self._units.laid(secret).near(self._device)
+        return self._laid
+
+    def _clipped(self) -> Tensor:
+        laid = self._read()
         total = torch.zeros(self._run.parameters, dtype=torch.float64, device=self._device)
         self._engine.clip = float(self._course.clip)
         recorded = self._recorded is not None and self._recorded[0] == self._engine.clip  # a clip is recorded as well
         how = self._recorded[1] if self._recorded is not None and recorded else self._sum
-        places = self._course.places(self._laid.number, self._step)
-        for gathered in self._batches(self._laid, places):
+        places = self._course.places(laid.number, self._step)
+        for gathered in self._batches(laid, places):
             whole = self._tried(how, *gathered())
             # what failed may have written to its rows: they are gathered anew
             for found, present in self._one_by_one(*gathered()) if whole is None else (whole,):
@@ -330,10 +365,11 @@ class Run(Checkpointed):
     def _learn(self, noisy: Tensor) -> None:
         """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
         mean = noisy / float(self._run.rate * self._run.number)
-        start = 0
-        for one in self._trained.values():
-            one.grad = mean[start : start + one.numel()].reshape(one.shape).to(one)
-            start += one.numel()
+        kinds = {one.dtype for one in self._trained.values()}
+        mean = mean.to(kinds.pop()) if len(kinds) == 1 else mean
+        parts = mean.split([one.numel() for one in self._trained.values()])
+        for one, part in zip(self._trained.values(), parts, strict=True):
+            one.grad = part.view(one.shape).to(one)
         self._optimiser.step()
         self._optimiser.zero_grad()
         if self._average is not None:
@@ -372,6 +408,11 @@ class Run(Checkpointed):
             self._average.load(parts["average"])
         pending = parts.get("pending")
         self._pending = None if pending is None else pending.to(self._device)
+
+
+def _generators(device: torch.device) -> list[Tensor]:
+    """The states of torch's generators that a model can draw from."""
+    return [torch.get_rng_state(), *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])]
 
 
 def _gathered(laid: Laid, rows: Tensor, here: Tensor) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:

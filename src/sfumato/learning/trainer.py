@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Trained", "Trainer"]
 
 LARGEST = 4096
-LANES, USUAL = 16, 64  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
+LANES = 16  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
 
 
 @renamed(physical="max_physical_batch_size")
@@ -168,14 +168,15 @@ class Trainer:
         if lr is not None and not (isfinite(lr) and lr >= 0):
             raise InvalidInput("lr must be a finite number of at least 0; nothing was done and nothing was spent.")
         most = None if max_physical_batch_size is None else natural(max_physical_batch_size, "max_physical_batch_size")
-        usual = min(LARGEST, number, batch + 4 * int(batch**0.5))
+        usual = min(batch, LARGEST)
+        usual = min(number, usual + 5 * int(usual**0.5) // 2)  # few samples need a part more, and little is filled up
         return Plan(
             query=query,
             mechanism=mechanism,
             spend=spend,
             batch=batch,
             rate=rate if lr is None else lr,
-            max_physical_batch_size=_up(usual, USUAL) if most is None else _up(most, LANES),
+            max_physical_batch_size=_up(usual if most is None else most, LANES),
             every=-(-number // batch) if every is None else natural(every, "every"),
         )
 

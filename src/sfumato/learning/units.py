@@ -49,7 +49,10 @@ class Laid:
         wanted = sum(part.nbytes for part in (*self.inputs, self.targets))
         if 4 * wanted > torch.cuda.mem_get_info(device)[0]:
             return self
-        return replace(self, inputs=tuple(part.to(device) for part in self.inputs), targets=self.targets.to(device))
+        there = None if self.places is None else self.places.to(device)
+        present = None if self.present is None else self.present.to(device)
+        inputs = tuple(part.to(device) for part in self.inputs)
+        return replace(self, inputs=inputs, targets=self.targets.to(device), places=there, present=present)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
