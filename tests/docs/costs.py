@@ -34,6 +34,23 @@ def on_processors() -> str:
     return "\n".join(lines)
 
 
+def fit_on_a_device() -> str:
+    """The whole of ``fit`` as multiples of a plain loop that reads the same rows, and its first call."""
+    head = ("", "batch", "plain loop", "`fit`", "Opacus, ghost", "Opacus, hooks", "rows in host memory")
+    head += ("first call: `fit`, plain",)
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, figures in measured("fit_device").items():
+        peers, first = figures["peers"], figures["first_call_seconds"]
+        plain, host = peers["plain"]["ratio"], peers["ours, rows in host memory"]["ratio"]["median"]
+        modes = (peers[f"Opacus, {mode}"]["ratio"]["median"] / plain["median"] for mode in ("ghost", "hooks"))
+        lines.append(
+            f"| {name} | {figures['batch']:,} | {peers['plain']['seconds'] * 1e3:.2f} ms | {1 / plain['median']:.2f} "
+            f"({1 / plain['high']:.2f} to {1 / plain['low']:.2f}) | {' | '.join(f'{mode:.1f}' for mode in modes)} | "
+            f"{host:.2f} of rows on the device | {first['ours']:.1f} s, {first['plain']:.1f} s |"
+        )
+    return "\n".join(lines)
+
+
 def on_a_device() -> str:
     """Times as multiples of the plain step, and memory, on a GPU."""
     head = ("", "plain", "ours", "Opacus, ghost", "Opacus, hooks", "ours to a recorded plain step")
@@ -52,7 +69,7 @@ def on_a_device() -> str:
     return "\n".join(lines)
 
 
-TABLES = {"processors": on_processors, "a device": on_a_device}
+TABLES = {"fit on a device": fit_on_a_device, "processors": on_processors, "a device": on_a_device}
 
 
 def written(page: str) -> str:

@@ -103,7 +103,7 @@ class _Pinned:
                 [torch.empty(one.shape, dtype=one.dtype, pin_memory=one.is_cuda) for one in like] for _ in range(2)
             ]
             self._events = [torch.cuda.Event() for _ in range(2)]  # type: ignore[no-untyped-call]  # torch states none
-        self._events[self._turn].synchronize()  # at once if it was never recorded
+        self._events[self._turn].synchronize()  # at once if nothing was recorded yet
         return self._parts[self._turn]
 
     def sent(self) -> None:

@@ -46,10 +46,13 @@ class Replayed(Generic[Result]):
         return result
 
     def recorded(self, *like: Tensor) -> tuple[Sequence[Tensor], Callable[[], Result]]:
-        """Where arguments of such shapes are written to, and what runs the recording with them, on a CUDA device.
+        """Where arguments of such shapes are written to, and what runs the recording with them.
 
-        What is recorded is run on ``like`` here, and afterwards never called again.
+        What is recorded is run on ``like`` here, and on a CUDA device never called again.
         """
+        if not like or like[0].device.type != "cuda":
+            own = [argument.clone() for argument in like]
+            return own, lambda: self._function(*own)
         graph, places, result = self._recording(like)
 
         def run() -> Result:

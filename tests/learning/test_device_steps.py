@@ -1,0 +1,89 @@
+"""Steps of a device, run here: rows of the sample and no others, in parts of one shape, and no code of the user."""
+
+from fractions import Fraction
+
+import pytest
+
+from tests.parts import package
+
+package("torch")
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from sfumato.core.query import Dataset  # noqa: E402
+from sfumato.core.sensitivity import Sensitivity  # noqa: E402
+from sfumato.learning.course import SampledCourse  # noqa: E402
+from sfumato.learning.device_steps import DeviceSteps  # noqa: E402
+from sfumato.learning.engine import Engine  # noqa: E402
+from sfumato.learning.noisy_sums import NoisySums  # noqa: E402
+from sfumato.learning.replayed import Replayed  # noqa: E402
+from sfumato.learning.training import Training  # noqa: E402
+from sfumato.learning.units import Laid  # noqa: E402
+from sfumato.noise import SystemWords  # noqa: E402
+
+NUMBER, WIDTH, PHYSICAL = 40, 3, 16
+
+
+def steps_of(model: nn.Module, unit: str, records: int, like: tuple[torch.Tensor, ...]) -> tuple[DeviceSteps, Engine]:
+    size = sum(one.numel() for one in model.parameters())
+    run = Training(
+        dataset=Dataset(name="rows", edition="1"), units=unit, clip=Fraction(1), times=1, records=records,
+        number=NUMBER, rate=Fraction(1, 2), steps=3, parameters=size,
+    )  # fmt: skip
+    mechanism = NoisySums(multiplier=Fraction(1), steps=3, rate=Fraction(1, 2), parameters=size)
+    course = SampledCourse(run, mechanism, Sensitivity.of(l2_squared=1), SystemWords())
+    engine = Engine(model, F.cross_entropy, clip=1.0, unit=unit)  # type: ignore[arg-type]
+    return DeviceSteps(course, Replayed(lambda *batch: engine.sum(*batch)), like), engine
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 33, 40])
+def test_the_sum_is_that_of_the_units_of_the_sample(count: int) -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(WIDTH, 2)
+    laid = Laid((torch.randn(NUMBER, WIDTH),), torch.randint(0, 2, (NUMBER,)), NUMBER)
+    like = (torch.zeros(PHYSICAL, WIDTH), torch.zeros(PHYSICAL, dtype=torch.int64), torch.ones(PHYSICAL, dtype=bool))
+    steps, engine = steps_of(model, "record", 1, like)
+    places = torch.randperm(NUMBER)[:count]
+    found = steps._summed(laid, places, places, count)
+    exact = engine.sum(laid.inputs[0][places], laid.targets[places]).flat if count else torch.zeros(8)
+    assert torch.allclose(found, exact.double(), atol=1e-6)
+
+
+def test_a_user_has_the_rows_that_count_and_no_others() -> None:
+    torch.manual_seed(0)
+    model, count = nn.Linear(WIDTH, 2), 20
+    rows, present = torch.randint(0, 90, (NUMBER, 2)), torch.rand(NUMBER, 2) < 0.7
+    laid = Laid((torch.randn(90, WIDTH),), torch.randint(0, 2, (90,)), NUMBER, rows, present)
+    like = (
+        torch.zeros(PHYSICAL, 2, WIDTH), torch.zeros(PHYSICAL, 2, dtype=torch.int64),
+        torch.ones(PHYSICAL, 2, dtype=bool),
+    )  # fmt: skip
+    steps, engine = steps_of(model, "user", 2, like)
+    places = torch.randperm(NUMBER)[:count]
+    found = steps._summed(laid, places, places, count)
+    exact = engine.sum(laid.inputs[0][rows[places]], laid.targets[rows[places]], present[places]).flat
+    assert torch.allclose(found, exact.double(), atol=1e-6)
+
+
+@pytest.mark.alpha(1e-8)
+def test_each_noisy_sum_has_noise_of_its_own_and_about_the_declared_spread() -> None:
+    """Sums of 0: 8 numbers, 400 times, of standard deviation 1, which is met to six of its own deviations."""
+    model = nn.Linear(WIDTH, 2)
+    laid = Laid((torch.zeros(NUMBER, WIDTH),), torch.zeros(NUMBER, dtype=torch.int64), NUMBER)
+    like = (torch.zeros(PHYSICAL, WIDTH), torch.zeros(PHYSICAL, dtype=torch.int64), torch.ones(PHYSICAL, dtype=bool))
+    steps, _ = steps_of(model, "record", 1, like)
+    steps._run = lambda: type("Sum", (), {"flat": torch.zeros(8, dtype=torch.float64)})()  # type: ignore[method-assign]
+    found = torch.stack([steps.noisy(laid) for _ in range(400)])
+    assert len({tuple(each.tolist()) for each in found}) == 400
+    assert abs(float(found.std()) - 1) < 6 / (2 * 3200) ** 0.5
+
+
+def test_weights_that_moved_are_noticed() -> None:
+    like = (torch.zeros(PHYSICAL, WIDTH), torch.zeros(PHYSICAL, dtype=torch.int64), torch.ones(PHYSICAL, dtype=bool))
+    model = nn.Linear(WIDTH, 2)
+    steps, _ = steps_of(model, "record", 1, like)
+    assert steps.as_recorded(model.parameters())
+    model.weight.data = model.weight.data.clone()
+    assert not steps.as_recorded(model.parameters())
