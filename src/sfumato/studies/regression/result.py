@@ -21,6 +21,7 @@ ModelKind = Literal["linear", "logistic", "poisson"]
 RATIOS = {"logistic": "odds_ratio", "poisson": "rate_ratio"}
 INTERCEPT = "Intercept"
 NOISY = 0.5  # from this share of noise on intervals are wider than need be
+SHIFTED = 0.1  # from this share of a standard error on it is said how much splines widen the intervals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -51,6 +52,12 @@ class RegressionResult(StudyResult):
     residual_deviation: float | None = None
     clipped: tuple[str, ...] = ()
     """Columns whose values were held to declared bounds."""
+    splines: int = 0
+    """Over how many splines each number was spread; 0 where none was."""
+    shift: NDArray[np.float64] | None = None
+    """How far each estimate may be off because splines cannot follow the model exactly: intervals are wider by it."""
+    robust: bool = False
+    """Whether the variance of the residuals was measured, so that it may depend on the covariates."""
 
     @property
     def sources(self) -> tuple[Release, ...]:
@@ -73,12 +80,16 @@ class RegressionResult(StudyResult):
             return np.full(len(self.names), nan)
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
 
+    @property
+    def _shift(self) -> NDArray[np.float64]:
+        return np.zeros(len(self.names)) if self.shift is None else self.shift
+
     def interval(self, confidence: Exact = Fraction(19, 20)) -> dict[str, tuple[float, float]]:
         """Low and high of each coefficient, by name."""
         level = float(probability(confidence, "confidence"))
         if self.covariance is None:
             return dict.fromkeys(self.names, (-inf, inf))
-        wide = heavier(self._quantile((1 + level) / 2), self.excess) * self._errors
+        wide = heavier(self._quantile((1 + level) / 2), self.excess) * self._errors + self._shift
         ends = zip(self.estimates - wide, self.estimates + wide, strict=True)
         return {name: (float(low), float(high)) for name, (low, high) in zip(self.names, ends, strict=True)}
 
@@ -92,7 +103,7 @@ class RegressionResult(StudyResult):
         from scipy import stats
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.abs(self.estimates / self._errors)
+            z = np.maximum(np.abs(self.estimates) - self._shift, 0.0) / self._errors
         z = lighter(z, self.excess)
         tail = stats.t.sf(z, self.free) if isfinite(self.free) else stats.norm.sf(z)
         return [float(each) for each in 2 * tail]
@@ -137,12 +148,16 @@ class RegressionResult(StudyResult):
         found: list[tuple[Word, Word]] = [
             (Phrase("regression.outcome"), self.outcome),
             (Phrase("regression.rows"), f"{round(self.rows):,}"),
-            (Phrase("regression.method"), Phrase(f"regression.method_{self.model}")),
+            (Phrase("regression.method"), Phrase(f"regression.method_{self._method}")),
             (Phrase("regression.spent"), spent),
         ]
         if self.residual_deviation is not None and self.covariance is not None:
             found.append((Phrase("regression.residual"), f"{self.residual_deviation:.4g}"))
         return tuple(found)
+
+    @property
+    def _method(self) -> str:
+        return "robust" if self.robust else "splines" if self.splines else self.model
 
     @property
     def notes(self) -> tuple[Word, ...]:
@@ -159,7 +174,15 @@ class RegressionResult(StudyResult):
         if self.references:
             levels = tuple(phrase("regression.reference", factor=name, level=level) for name, level in self.references)
             yield phrase("regression.references", levels=Listed(levels))
-        yield Phrase(f"regression.assumes_{self.model}")
+        yield Phrase(f"regression.assumes_{'robust' if self.robust else self.model}")
+        if self.splines:
+            yield phrase("regression.spread", splines=str(self.splines))
+        if (
+            self.covariance is not None
+            and self.shift is not None
+            and float(np.max(self.shift / self._errors)) > SHIFTED
+        ):
+            yield phrase("regression.shifted", share=f"{float(np.max(self.shift / self._errors)):.2g}")
         if self.covariance is not None and float(np.max(self.noise)) > NOISY:
             yield phrase("regression.noisy", percent=f"{100 * float(np.max(self.noise)):.0f}")
 

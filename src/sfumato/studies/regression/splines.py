@@ -9,18 +9,20 @@ onto the splines. Proof: docs/proofs/regression.md
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["CUBIC", "OUTCOME", "PARTS", "STEPS", "UNIT", "SplineBasis", "SplineTable", "to_cells", "to_nodes"]
 
 STEPS = 1 << 15
 """Of the lattice that a number is rounded to."""
-UNIT = 1 << 15
+UNIT = 1 << 30
 """What the weights of one number add up to."""
 CUBIC = 3
 OUTCOME = 2
@@ -34,9 +36,9 @@ POINTS = 4  # of a Gauss rule in each piece: a product of two splines has degree
 class SplineTable:
     """Whole weights of every lattice point: of the spline ``first`` and those after it."""
 
-    first: NDArray[np.int64]
-    weights: NDArray[np.int64]
-    """One row for each lattice point; not negative, and each row adds up to 2^15."""
+    first: "NDArray[np.int64]"
+    weights: "NDArray[np.int64]"
+    """One row for each lattice point; not negative, and each row adds up to 2^30."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class SplineBasis:
     >>> SplineBasis(pieces=4).size
     7
     >>> SplineBasis(pieces=1, degree=2).table.weights[2**14].tolist()
-    [8192, 16384, 8192]
+    [268435456, 536870912, 268435456]
     """
 
     pieces: int
@@ -67,17 +69,19 @@ class SplineBasis:
         return _table(self.pieces, self.degree)
 
     @property
-    def nodes(self) -> NDArray[np.float64]:
+    def nodes(self) -> "NDArray[np.float64]":
         """Where functions are looked at, on [0, 1]."""
         return _rule(self.pieces)[0]
 
     @property
-    def projection(self) -> NDArray[np.float64]:
+    def projection(self) -> "NDArray[np.float64]":
         """From values at the nodes to the coefficients of splines: least squares over [0, 1]."""
         return _projection(self.pieces, self.degree)
 
-    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def at(self, places: "NDArray[np.int64]") -> "NDArray[np.float64]":
         """What each lattice point brings to each spline, as it is counted."""
+        import numpy as np
+
         table = self.table
         found = np.zeros((len(places), self.size))
         columns = table.first[places][:, None] + np.arange(self.degree + 1)
@@ -85,8 +89,10 @@ class SplineBasis:
         return found
 
 
-def _values(at: NDArray[np.float64], piece: NDArray[np.int64], pieces: int, degree: int) -> NDArray[np.float64]:
+def _values(at: "NDArray[np.float64]", piece: "NDArray[np.int64]", pieces: int, degree: int) -> "NDArray[np.float64]":
     """The splines that are not 0 in a piece, by the recursion of Cox and de Boor; ``at`` is counted in pieces."""
+    import numpy as np
+
     knots = np.clip(np.arange(pieces + 2 * degree + 1) - degree, 0, pieces).astype(float)
     found = np.zeros((len(at), degree + 1))
     found[:, 0] = 1.0
@@ -104,6 +110,8 @@ def _values(at: NDArray[np.float64], piece: NDArray[np.int64], pieces: int, degr
 
 @lru_cache(maxsize=32)
 def _table(pieces: int, degree: int) -> SplineTable:
+    import numpy as np
+
     places = np.arange(STEPS + 1, dtype=np.int64)
     first = np.minimum(places * pieces // STEPS, pieces - 1)
     exact = _values(places * pieces / STEPS, first, pieces, degree)
@@ -119,15 +127,19 @@ def _table(pieces: int, degree: int) -> SplineTable:
 
 
 @lru_cache(maxsize=32)
-def _rule(pieces: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _rule(pieces: int) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     """Points of [0, 1] and their weights."""
+    import numpy as np
+
     points, weights = np.polynomial.legendre.leggauss(POINTS)
     at = (np.arange(pieces)[:, None] + (points + 1) / 2) / pieces
     return at.ravel(), np.tile(weights / (2 * pieces), pieces)
 
 
 @lru_cache(maxsize=32)
-def _projection(pieces: int, degree: int) -> NDArray[np.float64]:
+def _projection(pieces: int, degree: int) -> "NDArray[np.float64]":
+    import numpy as np
+
     at, weights = _rule(pieces)
     piece = np.repeat(np.arange(pieces), POINTS)
     design = np.zeros((len(at), pieces + degree))
@@ -137,7 +149,7 @@ def _projection(pieces: int, degree: int) -> NDArray[np.float64]:
     return np.asarray(np.linalg.solve(weighted @ design, weighted))
 
 
-def to_nodes(cells: NDArray[np.float64], bases: Sequence[SplineBasis]) -> NDArray[np.float64]:
+def to_nodes(cells: "NDArray[np.float64]", bases: Sequence[SplineBasis]) -> "NDArray[np.float64]":
     """Counts of the products of splines as counts at the products of nodes, some of them negative.
 
     The sum of any function over the nodes, with these as weights, is that of its projection over the rows.
@@ -145,13 +157,15 @@ def to_nodes(cells: NDArray[np.float64], bases: Sequence[SplineBasis]) -> NDArra
     return _contracted(cells, [basis.projection for basis in bases])
 
 
-def to_cells(values: NDArray[np.float64], bases: Sequence[SplineBasis]) -> NDArray[np.float64]:
+def to_cells(values: "NDArray[np.float64]", bases: Sequence[SplineBasis]) -> "NDArray[np.float64]":
     """Values of a function at the products of nodes as coefficients of the products of splines."""
     return _contracted(values, [basis.projection.T for basis in bases])
 
 
-def _contracted(given: NDArray[np.float64], matrices: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _contracted(given: "NDArray[np.float64]", matrices: "Sequence[NDArray[np.float64]]") -> "NDArray[np.float64]":
     """The last axis, which runs over a product, multiplied by one matrix for each of its parts."""
+    import numpy as np
+
     ahead = given.shape[:-1]
     found = given.reshape(*ahead, *(len(matrix) for matrix in matrices))
     for matrix in matrices:
