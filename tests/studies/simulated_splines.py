@@ -4,16 +4,25 @@ Everything that is simulated calls the functions that ship; only the rows and th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.studies.regression.design import BoundedNumber, CodedFactor, Design
 from sfumato.studies.regression.result import excess_of, heavier
-from sfumato.studies.regression.spline_fit import Family, SplineDesign, fit_splines, furthest_shift, linear
+from sfumato.studies.regression.spline_fit import (
+    Family,
+    SplineDesign,
+    SplineFit,
+    Terms,
+    fit_splines,
+    furthest_shift,
+    linear,
+)
 from sfumato.studies.regression.spline_fit import logistic as logistic_family
 from sfumato.studies.regression.spline_fit import poisson as poisson_family
 from sfumato.studies.regression.splines import OUTCOME, STEPS, UNIT, SplineBasis
@@ -21,7 +30,7 @@ from tests.studies.simulated_regressions import CHUNK, Seen, Z, _together
 
 Array = NDArray[np.float64]
 HIGH = 25.0
-SHIFTED = 40  # runs of which the error of splines is worked out; it hardly differs between runs
+SHIFTED = 20  # runs of which the error of splines is worked out; it hardly differs between runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,15 +123,12 @@ def coverage(
     return _together(runs, seen)
 
 
-def _shift(setting: Setting, family: Family, fit: object, counts: Array) -> Array:
+def _shift(setting: Setting, family: Family, fit: SplineFit, counts: Array) -> Array:
     """What splines cannot follow, in coefficients: the median of some runs, for all of them."""
-    from dataclasses import fields, replace
-    from typing import Any
-
-    whole: Any = fit
     found = []
-    for run in np.flatnonzero(whole.definite)[:SHIFTED]:
-        one = replace(whole, **{each.name: getattr(whole, each.name)[run] for each in fields(whole)})
+    for run in np.flatnonzero(fit.definite)[:SHIFTED]:
+        held: dict[str, Any] = {each.name: getattr(fit, each.name)[run] for each in fields(fit)}
+        one = SplineFit(**held)
         found.append(np.abs(one.inverse) @ furthest_shift(setting.made, family, one, counts[run]))
     return np.median(found, axis=0) if found else np.zeros(len(setting.truth))
 
@@ -147,11 +153,25 @@ def poisson_splines(setting: Setting, *, spread_out: bool = False, **asked: floa
     return coverage(setting, poisson_family(0.0, HIGH), drawn, **asked)  # type: ignore[arg-type]
 
 
-def robust_splines(setting: Setting, *, uneven: bool = True, **asked: float) -> Seen:
+def _uneven(linear: Array, numbers: list[Array], rng: np.random.Generator) -> list[Array]:
     """An outcome from −1 to 1 whose spread grows with the square of the first number."""
+    width = 0.05 + 0.3 * numbers[0] ** 2
+    return outcome_parts((linear + width * rng.uniform(-1, 1, linear.shape) + 1) / 2)
 
-    def drawn(linear: Array, numbers: list[Array], rng: np.random.Generator) -> list[Array]:
-        width = 0.05 + (0.3 * numbers[0] ** 2 if uneven else 0.1)
-        return outcome_parts((np.clip(linear + width * rng.uniform(-1, 1, linear.shape), -1, 1) + 1) / 2)
 
-    return coverage(setting, linear(), drawn, **asked)  # type: ignore[arg-type]
+def robust_splines(setting: Setting, **asked: float) -> Seen:
+    """Robust standard errors of a linear regression whose residuals vary more in some places than in others."""
+    return coverage(setting, linear(), _uneven, **asked)  # type: ignore[arg-type]
+
+
+def one_variance(setting: Setting, **asked: float) -> float:
+    """The same with standard errors from one variance of all residuals: what a plain linear regression assumes."""
+    even = linear()
+
+    def pooled(predicted: Array) -> Terms:
+        at = even.terms(predicted)
+        # The mean square of the residuals in place of each: known here, as the numbers fill their range evenly.
+        square = np.full_like(at.square, (0.05**2 + 2 * 0.05 * 0.3 / 3 + 0.3**2 / 5) / 3)
+        return Terms(at.score, at.slope, square)
+
+    return coverage(setting, replace(even, terms=pooled, measured=False), _uneven, **asked).covered  # type: ignore[arg-type]

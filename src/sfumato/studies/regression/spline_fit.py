@@ -20,6 +20,7 @@ __all__ = [
     "Family",
     "SplineDesign",
     "SplineFit",
+    "Terms",
     "fit_splines",
     "furthest_shift",
     "linear",
