@@ -14,7 +14,7 @@ from tests.studies.simulated_splines import Setting
 LEAST = 0.945
 STRAYS = 6.2
 """Standard errors of a share of runs: beyond them by chance in fewer than 1e-9 of tries."""
-FEW, MANY = 1_200, 40_000
+FEW, MANY = 1_200, 10_000
 
 
 def judged(seen: Seen) -> None:
@@ -22,7 +22,7 @@ def judged(seen: Seen) -> None:
 
 
 HALF, RARE = Setting(truth=(-0.3, 1.0, 0.3)), Setting(truth=(-2.0, 1.0, 0.3), shape="skew")
-TWO = Setting(truth=(-0.3, 1.5, -1.0, 0.3), numbers=2, pieces=5)
+TWO = Setting(truth=(-0.3, 1.5, -1.0, 0.3), numbers=2, pieces=6)
 COUNTS = Setting(truth=(0.8, 0.5, 0.2))
 VALUES = Setting(truth=(-0.1, 0.35, 0.1), pieces=3)
 CASES: dict[str, tuple[Any, Setting, dict[str, Any]]] = {

@@ -73,7 +73,7 @@ def test_with_next_to_no_noise_it_is_logistic_regression_on_numbers() -> None:
     assert found.p_values["score"] < 1e-6
     for low, high in found.interval().values():
         assert low < high
-    assert found.splines == SplineBasis(pieces=5).size
+    assert found.splines == SplineBasis(pieces=6).size
     finer = declared(data).logistic_regression("died ~ age * C(sex) + score", pieces=20).release(epsilon=EXACTLY)
     close(finer.coefficients, plain.params[order], 0.003)
     close(finer.standard_errors, plain.bse[order], 0.003)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["logistic_splines", "numbers_of", "poisson_splines", "robust_linear"]
 
-PIECES = {0: 1, 1: 8, 2: 5, 3: 3, 4: 2}
+PIECES = {0: 1, 1: 8, 2: 6, 3: 4, 4: 2}
 """Pieces of the range of each number, by how many there are: more follow the model better and hold more noise."""
 LINEAR_PIECES = {0: 1, 1: 3, 2: 3, 3: 2, 4: 2}
 """The same for a linear model: splines follow its score exactly, and the squares of its residuals nearly."""
@@ -224,9 +224,10 @@ def _foreseen(asked: _Asked) -> Callable[[Preview, int | None], tuple[str, ...]]
         sampling = rows * (1 / 4 if asked.keys is not None else 1 / 36)
         like = "as frequent as not" if asked.keys is not None else "whose standard deviation is a sixth of its range"
         share = noise / (noise + sampling)
+        about = "less than 1%" if share < 0.01 else f"about {100 * share:.0f}%"
         second = (
-            f"With {rows:,} rows and an outcome {like}, about {100 * share:.0f}% of the variance of a coefficient "
-            "would be noise where numbers fill their ranges evenly, and more where they do not."
+            f"With {rows:,} rows and an outcome {like}, {about} of the variance of a coefficient would be "
+            "noise where numbers fill their ranges evenly, and more where they do not."
         )
         if share < 0.9:
             return (first, second)
