@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.studies.regression.design import BoundedNumber, CodedFactor, Design
-from sfumato.studies.regression.result import excess_of, heavier
+from sfumato.studies.regression.result import excess_of, heavier, strayed
 from sfumato.studies.regression.spline_fit import (
     Family,
     SplineDesign,
@@ -115,8 +115,8 @@ def coverage(
         counts = exact + rng.laplace(0, 1 / epsilon, exact.shape)
         fit, without = (fit_splines(made, family, counts, each) for each in (variance, 0.0))
         total = np.einsum("...ii->...i", fit.covariance)
-        wide = heavier(Z, excess_of(fit.weights, variance, total, 3.0)) * np.sqrt(total)
-        wide = wide + _shift(setting, family, fit, counts)
+        away = _shift(setting, family, fit, counts) / np.sqrt(np.where(total > 0, total, 1.0))
+        wide = heavier(strayed(0.95, away), excess_of(fit.weights, variance, total, 3.0)) * np.sqrt(total)
         away = np.abs(fit.estimates - truth)
         naive = away <= Z * np.sqrt(np.maximum(np.einsum("...ii->...i", without.covariance), 0.0))
         seen.append((fit.definite, away <= wide, naive & fit.definite[:, None]))

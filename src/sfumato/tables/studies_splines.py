@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["logistic_splines", "numbers_of", "poisson_splines", "robust_linear"]
 
-PIECES = {0: 1, 1: 8, 2: 6, 3: 4, 4: 2}
+PIECES = {0: 1, 1: 8, 2: 6, 3: 4, 4: 3}
 """Pieces of the range of each number, by how many there are: more follow the model better and hold more noise."""
 LINEAR_PIECES = {0: 1, 1: 3, 2: 3, 3: 2, 4: 2}
 """The same for a linear model: splines follow its score exactly, and the squares of its residuals nearly."""
@@ -178,18 +178,16 @@ def _result(release: Release, asked: _Asked, model: ModelKind, family: Family, o
 
     design = asked.made.design
     counts, variance = _counts(release, asked), float(release.statement.law.variance) / HEIGHT**2
-    fit = fit_splines(asked.made, family, counts, variance)
-    definite, names = bool(fit.definite), design.names
     straight = model == "linear"
     scale = (float(design.outcome.half) if straight else 1.0) * design.to_natural
-    estimates, spread = scale @ fit.estimates, scale @ fit.covariance @ scale.T
+    fit = fit_splines(asked.made, family, counts, variance, scale=scale)
+    definite, names = bool(fit.definite), design.names
+    estimates, total = scale @ fit.estimates, np.diagonal(fit.covariance)
     if straight:
         estimates[0] += float(design.outcome.middle)
     shift = np.zeros(len(names))
     if definite and design.numbers:
-        shift = np.abs(scale @ fit.inverse) @ furthest_shift(asked.made, family, fit, counts)
-    total = np.diagonal(spread)
-    of_noise = variance * np.sum((scale @ fit.weights) ** 2, axis=-1)
+        shift = np.abs(fit.inverse) @ furthest_shift(asked.made, family, fit, counts)
     held = [each.name for each in design.numbers]
     return RegressionResult(
         release=release,
@@ -198,11 +196,11 @@ def _result(release: Release, asked: _Asked, model: ModelKind, family: Family, o
         names=names,
         references=tuple((keys.column, str(keys.labels[0])) for keys in asked.factors),
         estimates=estimates if definite else np.full(len(names), np.nan),
-        covariance=spread if definite else None,
+        covariance=fit.covariance if definite else None,
         rows=float(fit.rows),
         free=max(float(fit.rows) - len(names), 1.0) if straight else np.inf,
-        noise=of_noise / np.where(total > 0, total, 1.0),
-        excess=excess_of(scale @ fit.weights, variance, total, kurtosis_of(release)),
+        noise=fit.noise,
+        excess=excess_of(fit.weights, variance, total, kurtosis_of(release)),
         clipped=(*(() if asked.keys is not None else (design.outcome.name,)), *held),
         splines=asked.made.bases[0].size if asked.made.bases else 0,
         shift=shift,

@@ -158,9 +158,10 @@ def _column(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SplineFit:
-    """One fit, or many at once: arrays whose last axes are coefficients, on the scale of the coded columns.
+    """One fit, or many at once: arrays whose last axes are coefficients.
 
-    Where ``definite`` is false the equations have no solution that noise could not have made.
+    Estimates are on the scale of the coded columns, errors on the one that was asked for. Where ``definite`` is false
+    the equations have no solution that noise could not have made.
     """
 
     estimates: NDArray[np.float64]
@@ -175,10 +176,18 @@ class SplineFit:
     """What turns an error of the score into one of the coefficients."""
 
 
-def fit_splines(made: SplineDesign, family: Family, counts: NDArray[np.float64], variance: float) -> SplineFit:
+def fit_splines(
+    made: SplineDesign,
+    family: Family,
+    counts: NDArray[np.float64],
+    variance: float,
+    *,
+    scale: NDArray[np.float64] | None = None,
+) -> SplineFit:
     """Coefficients from noisy counts, whose last axes are parts of the outcome, cells of factors, products of splines.
 
-    ``variance`` is that of the noise of each count. At the true coefficients the score has mean 0 whatever the noise,
+    ``variance`` is that of the noise of each count; ``scale`` turns coded coefficients into those whose errors are
+    worked out, each with what its own noise asks for. At the true coefficients the score has mean 0 whatever the noise,
     but for what splines cannot follow (:func:`furthest_shift`).
     """
     columns = made.columns
@@ -205,10 +214,12 @@ def fit_splines(made: SplineDesign, family: Family, counts: NDArray[np.float64],
     slopes = _square(np.sum(at.slope * nodes, axis=-2) @ pairs)
     definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & (np.linalg.eigvalsh(slopes)[..., 0] > 0)
     inverse = _inverse(np.where(definite[..., None, None], slopes, np.eye(size)))
+    if scale is not None:
+        inverse = scale @ inverse
     of_score = to_cells(_by_cell(at.score[..., None, :, :] * columns.T[:, None, :], made), made.bases)
     weights = inverse @ of_score.reshape(*ahead, size, -1)
     of_noise = variance * np.einsum("...im,...jm->...ij", weights, weights)
-    sampled = inverse @ _square(np.sum(at.square * nodes, axis=-2) @ pairs) @ inverse
+    sampled = inverse @ _square(np.sum(at.square * nodes, axis=-2) @ pairs) @ np.swapaxes(inverse, -1, -2)
     if family.measured:
         sampled = _raised(sampled, made, at, inverse, variance) * _of_few(rows, size)[..., None, None]
     covariance = sampled + of_noise
