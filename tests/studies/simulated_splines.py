@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sfumato.studies.regression.design import BoundedNumber, CodedFactor, Design
 from sfumato.studies.regression.result import excess_of, heavier, strayed
 from sfumato.studies.regression.spline_fit import (
-    Family,
+    ScoreModel,
+    ScoreTerms,
     SplineDesign,
     SplineFit,
-    Terms,
     fit_splines,
     furthest_shift,
     linear,
@@ -100,7 +100,7 @@ Drawn = Callable[[Array, list[Array], np.random.Generator], list[Array]]
 
 
 def coverage(
-    setting: Setting, family: Family, drawn: Drawn, *, runs: int, rows: int, epsilon: float, seed: int = 1
+    setting: Setting, family: ScoreModel, drawn: Drawn, *, runs: int, rows: int, epsilon: float, seed: int = 1
 ) -> Seen:
     """How often 95% intervals hold the coefficients, under Laplace noise; and those that forget it."""
     rng, made, truth = np.random.default_rng(seed), setting.made, np.array(setting.truth)
@@ -123,7 +123,7 @@ def coverage(
     return _together(runs, seen)
 
 
-def _shift(setting: Setting, family: Family, fit: SplineFit, counts: Array) -> Array:
+def _shift(setting: Setting, family: ScoreModel, fit: SplineFit, counts: Array) -> Array:
     """What splines cannot follow, in coefficients: the median of some runs, for all of them."""
     found = []
     for run in np.flatnonzero(fit.definite)[:SHIFTED]:
@@ -168,10 +168,10 @@ def one_variance(setting: Setting, **asked: float) -> float:
     """The same with standard errors from one variance of all residuals: what a plain linear regression assumes."""
     even = linear()
 
-    def pooled(predicted: Array) -> Terms:
+    def pooled(predicted: Array) -> ScoreTerms:
         at = even.terms(predicted)
         # The mean square of the residuals in place of each: known here, as the numbers fill their range evenly.
         square = np.full_like(at.square, (0.05**2 + 2 * 0.05 * 0.3 / 3 + 0.3**2 / 5) / 3)
-        return Terms(at.score, at.slope, square)
+        return ScoreTerms(at.score, at.slope, square)
 
     return coverage(setting, replace(even, terms=pooled, measured=False), _uneven, **asked).covered  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from sfumato.errors import InvalidInput
 from sfumato.studies.regression.design import BoundedNumber, CodedFactor, Design
 from sfumato.studies.regression.result import ModelKind, RegressionResult, excess_of
 from sfumato.studies.regression.spline_fit import (
-    Family,
+    ScoreModel,
     SplineDesign,
     fit_splines,
     furthest_shift,
@@ -154,7 +154,9 @@ def _asked(
     return _Asked(query=query, made=made, factors=factors, keys=keys, place=place)
 
 
-def _study(table: "Table", asked: _Asked, model: ModelKind, family: Family, outcome: str) -> Study[RegressionResult]:
+def _study(
+    table: "Table", asked: _Asked, model: ModelKind, family: ScoreModel, outcome: str
+) -> Study[RegressionResult]:
     def made(release: Release) -> RegressionResult:
         return _result(release, asked, model, family, outcome)
 
@@ -173,7 +175,7 @@ def _counts(release: Release, asked: _Asked) -> "NDArray[np.float64]":
     return found[[asked.place, 1 - asked.place]]
 
 
-def _result(release: Release, asked: _Asked, model: ModelKind, family: Family, outcome: str) -> RegressionResult:
+def _result(release: Release, asked: _Asked, model: ModelKind, family: ScoreModel, outcome: str) -> RegressionResult:
     import numpy as np
 
     design = asked.made.design

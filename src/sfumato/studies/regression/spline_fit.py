@@ -17,10 +17,10 @@ from sfumato.studies.regression.design import ColumnProduct, Design
 from sfumato.studies.regression.splines import STEPS, SplineBasis, to_cells, to_nodes
 
 __all__ = [
-    "Family",
+    "ScoreModel",
+    "ScoreTerms",
     "SplineDesign",
     "SplineFit",
-    "Terms",
     "fit_splines",
     "furthest_shift",
     "linear",
@@ -35,7 +35,7 @@ DENSE = {0: 1, 1: 600, 2: 60, 3: 24, 4: 14}
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ScoreTerms:
     """What a model says at some places: for each part of the outcome, score, slope and square of the score."""
 
     score: NDArray[np.float64]
@@ -44,10 +44,10 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class ScoreModel:
     """A model of an outcome that is counted in parts."""
 
-    terms: Callable[[NDArray[np.float64]], Terms]
+    terms: Callable[[NDArray[np.float64]], ScoreTerms]
     """From linear predictors: arrays with an axis for the parts before that of the places."""
     start: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     """A first intercept, from the rows in each part."""
@@ -55,53 +55,53 @@ class Family:
     """Whether the variance of the outcome is measured, not taken from the model."""
 
 
-def logistic() -> Family:
+def logistic() -> ScoreModel:
     """The logarithm of odds; parts are rows with the event and rows without."""
 
-    def terms(linear: NDArray[np.float64]) -> Terms:
+    def terms(linear: NDArray[np.float64]) -> ScoreTerms:
         p = 1 / (1 + np.exp(-np.clip(linear, -FURTHEST, FURTHEST)))
         slope = np.stack([p * (1 - p)] * 2, axis=-2)
-        return Terms(np.stack([1 - p, -p], axis=-2), slope, slope)
+        return ScoreTerms(np.stack([1 - p, -p], axis=-2), slope, slope)
 
     def start(parts: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip(np.nan_to_num(parts[..., 0] / parts.sum(axis=-1), nan=0.5), 0.01, 0.99)
         return np.asarray(np.log(share / (1 - share)))
 
-    return Family(terms=terms, start=start, measured=False)
+    return ScoreModel(terms=terms, start=start, measured=False)
 
 
-def poisson(low: float, high: float) -> Family:
+def poisson(low: float, high: float) -> ScoreModel:
     """The logarithm of a mean; the outcome is spread over the three splines of degree 2 between its bounds."""
     spots, ends = _outcome(low, high)
     most = max(high, 1e-9)
 
-    def terms(linear: NDArray[np.float64]) -> Terms:
+    def terms(linear: NDArray[np.float64]) -> ScoreTerms:
         mean = np.exp(np.clip(linear, -FURTHEST, FURTHEST))[..., None, :]
         score = spots - mean
-        return Terms(score, np.broadcast_to(mean, score.shape), ends - 2 * mean * spots + mean**2)
+        return ScoreTerms(score, np.broadcast_to(mean, score.shape), ends - 2 * mean * spots + mean**2)
 
     def start(parts: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.nan_to_num(parts @ spots[:, 0] / parts.sum(axis=-1), nan=most / 2)
         return np.asarray(np.log(np.clip(mean, most / 1000, most)))
 
-    return Family(terms=terms, start=start, measured=True)
+    return ScoreModel(terms=terms, start=start, measured=True)
 
 
-def linear() -> Family:
+def linear() -> ScoreModel:
     """A mean; the outcome is coded from −1 to 1 and spread over three splines."""
     spots, ends = _outcome(-1.0, 1.0)
 
-    def terms(linear: NDArray[np.float64]) -> Terms:
+    def terms(linear: NDArray[np.float64]) -> ScoreTerms:
         mean = np.clip(linear, -FURTHEST, FURTHEST)[..., None, :]
         score = spots - mean
-        return Terms(score, np.ones_like(score), ends - 2 * mean * spots + mean**2)
+        return ScoreTerms(score, np.ones_like(score), ends - 2 * mean * spots + mean**2)
 
     def start(parts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros(parts.shape[:-1])
 
-    return Family(terms=terms, start=start, measured=True)
+    return ScoreModel(terms=terms, start=start, measured=True)
 
 
 def _outcome(low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -178,7 +178,7 @@ class SplineFit:
 
 def fit_splines(
     made: SplineDesign,
-    family: Family,
+    family: ScoreModel,
     counts: NDArray[np.float64],
     variance: float,
     *,
@@ -237,7 +237,7 @@ def fit_splines(
 
 
 def _raised(
-    sampled: NDArray[np.float64], made: SplineDesign, at: Terms, inverse: NDArray[np.float64], variance: float
+    sampled: NDArray[np.float64], made: SplineDesign, at: ScoreTerms, inverse: NDArray[np.float64], variance: float
 ) -> NDArray[np.float64]:
     """A measured variance of the coefficients, each raised by 1.28 standard deviations of its own noise, from 0 up."""
     squares = (inverse @ made.columns.T) ** 2
@@ -254,7 +254,7 @@ def _of_few(rows: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 
 
 def furthest_shift(
-    made: SplineDesign, family: Family, fit: SplineFit, counts: NDArray[np.float64]
+    made: SplineDesign, family: ScoreModel, fit: SplineFit, counts: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """How far each coded score may be from what the rows themselves would give: what splines cannot follow of it.
 
