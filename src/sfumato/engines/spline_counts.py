@@ -29,6 +29,7 @@ __all__ = ["HEIGHT", "lattice_names", "spline_totals", "spread_over_splines"]
 HEIGHT = UNIT
 """What one row is in all."""
 BITS = UNIT.bit_length() - 1
+CHUNK = 1 << 20  # rows that are spread at once
 
 
 def spline_totals(
@@ -65,14 +66,16 @@ def spread_over_splines(found: Mapping[str, Wholes], bases: Sequence[SplineBasis
 
     sizes = [basis.size for basis in bases]
     totals = np.zeros(cells * prod(sizes), dtype=np.int64)
-    tables = [basis.table for basis in bases]
-    points = [found[name] for name in lattice_names(len(bases))]
-    firsts = [table.first[point] for table, point in zip(tables, points, strict=True)]
-    weights = [table.weights[point] for table, point in zip(tables, points, strict=True)]
-    for choice in product(*(range(basis.degree + 1) for basis in bases)):
-        index, amount = found["cell"], np.full(len(found["cell"]), HEIGHT, dtype=np.int64)
-        for place, local in enumerate(choice):
-            index = index * sizes[place] + firsts[place] + local
-            amount = (amount * weights[place][:, local]) >> BITS  # digits beyond 2^30 are dropped, never rounded up
-        np.add.at(totals, index, amount * found["total"])
+    for start in range(0, len(found["cell"]), CHUNK):
+        some = slice(start, start + CHUNK)
+        points = [found[name][some] for name in lattice_names(len(bases))]
+        firsts = [basis.table.first[point] for basis, point in zip(bases, points, strict=True)]
+        weights = [basis.table.weights[point] for basis, point in zip(bases, points, strict=True)]
+        rows = found["total"][some]
+        for choice in product(*(range(basis.degree + 1) for basis in bases)):
+            index, amount = found["cell"][some], np.full(len(rows), HEIGHT, dtype=np.int64)
+            for place, local in enumerate(choice):
+                index = index * sizes[place] + firsts[place] + local
+                amount = (amount * weights[place][:, local]) >> BITS  # digits beyond 2^30 are dropped, never rounded up
+            np.add.at(totals, index, amount * rows)
     return totals
