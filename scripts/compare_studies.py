@@ -279,21 +279,23 @@ def _line(name: str, frame: Any, figure: str, result: Any, place: int, theirs: S
     return Line(data=name, rows=len(frame), figure=figure, peer="lifelines", ours=ours, theirs=theirs, sure=ends(SURE))
 
 
-def _linear(formula: str) -> Study:
-    """Every coefficient but the intercept of a linear regression."""
+def _linear(formula: str, *, robust: bool = False) -> Study:
+    """Every coefficient but the intercept of a linear regression; ``robust``, with standard errors of a sandwich."""
 
     def compared(name: str) -> Iterator[Line]:
         import statsmodels.formula.api as smf
 
         frame = _of_groups(name, _held(name, _frame(name)), formula)
-        result = _table(name).linear_regression(formula).release(epsilon=EPSILON)
-        yield from _coefficients(name, f"linear regression, `{formula}`", result, smf.ols(formula, frame).fit())
+        result = _table(name).linear_regression(formula, robust=robust).release(epsilon=EPSILON)
+        fitted = smf.ols(formula, frame).fit(cov_type="HC1" if robust else "nonrobust")
+        kind = "robust linear" if robust else "linear"
+        yield from _coefficients(name, f"{kind} regression, `{formula}`", result, fitted)
 
     return compared
 
 
-def _logistic(formula: str, *, event: object, cuts: dict[str, list[float]]) -> Study:
-    """Every coefficient but the intercept of a logistic regression, on classes of numbers."""
+def _logistic(formula: str, *, event: object, cuts: dict[str, list[float]] | None = None) -> Study:
+    """Every coefficient but the intercept of a logistic regression, on numbers or classes of them."""
 
     def compared(name: str) -> Iterator[Line]:
         import pandas as pd
@@ -301,13 +303,27 @@ def _logistic(formula: str, *, event: object, cuts: dict[str, list[float]]) -> S
 
         outcome = formula.partition(" ~ ")[0]
         frame = _of_groups(name, _held(name, _frame(name)), formula)
-        for column, edges in cuts.items():
+        for column, edges in (cuts or {}).items():
             names = [f"[{low}, {high})" for low, high in pairwise(edges)]
             frame[column] = pd.cut(frame[column], edges, right=False, labels=names).astype(str)
         frame[outcome] = (frame[outcome] == event).astype(int)
         study = _table(name).logistic_regression(formula, cuts=cuts, event=event)
         fitted = smf.logit(formula, frame).fit(disp=0)
         yield from _coefficients(name, f"logistic regression, `{formula}`", study.release(epsilon=EPSILON), fitted)
+
+    return compared
+
+
+def _poisson(formula: str) -> Study:
+    """Every coefficient but the intercept of a Poisson regression, with standard errors of a sandwich."""
+
+    def compared(name: str) -> Iterator[Line]:
+        import statsmodels.formula.api as smf
+
+        frame = _of_groups(name, _held(name, _frame(name)), formula)
+        result = _table(name).poisson_regression(formula).release(epsilon=EPSILON)
+        fitted = smf.poisson(formula, frame).fit(disp=0, cov_type="HC1")
+        yield from _coefficients(name, f"Poisson regression, `{formula}`", result, fitted)
 
     return compared
 
@@ -357,6 +373,7 @@ COMPARED: dict[str, tuple[Study, ...]] = {
         _survival("futime", "death", "sex", at=3000, horizon=4500, steps=90),
         _linear("kappa ~ age + C(sex)"),
         _logistic("death ~ C(sex) + age", event=1, cuts={"age": [50, 60, 70, 80, 102]}),
+        _logistic("death ~ age + kappa + C(sex)", event=1),
     ),
     "nafld1": (
         _shares("status", "male"),
@@ -364,12 +381,16 @@ COMPARED: dict[str, tuple[Study, ...]] = {
         _survival("futime", "status", "male", at=3000, horizon=5000, steps=73),
         _linear("bmi ~ age + C(male)"),
         _logistic("status ~ C(male) + age", event=1, cuts={"age": [18, 45, 60, 75, 99]}),
+        _logistic("status ~ age + bmi + C(male)", event=1),
     ),
     "diabetes-130": (
         _shares("readmitted", "diabetesMed", is_event="<30"),
         _means("time_in_hospital", "diabetesMed"),
         _linear("time_in_hospital ~ num_medications + number_diagnoses + C(gender)"),
+        _linear("time_in_hospital ~ num_medications + number_diagnoses + C(gender)", robust=True),
         _logistic("diabetesMed ~ C(gender) + number_diagnoses", event="Yes", cuts={"number_diagnoses": [1, 5, 8, 17]}),
+        _logistic("diabetesMed ~ num_medications + number_diagnoses + time_in_hospital + C(gender)", event="Yes"),
+        _poisson("number_inpatient ~ number_diagnoses + C(gender)"),
     ),
 }
 

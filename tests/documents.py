@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.documents import UNWRITTEN
 from sfumato.core.query import Dataset
+from sfumato.core.release import interval_names
 from sfumato.core.statement import Statement
 from sfumato.engines.expressions import Named, Value
 from sfumato.engines.expressions.literals import Date, Time
@@ -33,6 +34,7 @@ from sfumato.tables.queries.gram import GramMatrix
 from sfumato.tables.queries.layered_count import LayeredCount
 from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
+from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
 from tests.learning import documents as learning
 from tests.streams import documents as streams
@@ -138,6 +140,18 @@ def gram(draw: st.DrawFn) -> GramMatrix:
 
 
 @st.composite
+def spline_counts(draw: st.DrawFn) -> SplineCounts:
+    """One or two numbers, an outcome or none, and groups, all of different columns."""
+    names = draw(st.lists(COLUMNS, min_size=2, max_size=4, unique=True).filter(lambda it: not TAKEN & set(it)))
+    high = Fraction(draw(st.integers(1, 9)))
+    held = [Clamped(value=Named(column=name), low=Fraction(0), high=high) for name in names[:2]]
+    by = tuple(Keys(column=name, values=tuple(draw(TEXTS | WHOLES | TRUTHS))) for name in names[2:])
+    rest = {name: draw(strategy(hint, 1)) for name, hint in typing.get_type_hints(SplineCounts).items() if name in MORE}
+    numbers, outcome = draw(st.sampled_from([(held, None), (held[:1], held[1]), ([], held[0])]))
+    return SplineCounts(numbers=tuple(numbers), outcome=outcome, pieces=draw(st.integers(1, 5)), by=by, **rest)
+
+
+@st.composite
 def block_edges(draw: st.DrawFn) -> BlockEdges:
     """A block for each node, and questions about all pairs of blocks, measured one by one."""
     member = canonical(draw(st.lists(st.integers(0, 2), min_size=1, max_size=5)))
@@ -236,12 +250,14 @@ ladders = st.builds(
 )
 
 MORE = ("dataset", "where", "joins")
+TAKEN = {"rows", *interval_names("rows")}
 
 # What is hardly ever met by chance: a text that is a day, values of one type, a strategy whose rows have one length.
 RARE: dict[str, st.SearchStrategy[Any]] = {
     "keys": keys(),
     "query.top": top(),
     "query.gram": gram(),
+    "query.spline_counts": spline_counts(),
     "query.marginals": marginals(),
     "query.layered_count": layered_count(),
     "query.magnitudes": magnitudes(),

@@ -32,6 +32,7 @@ from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.question_parts import TABLE_QUERIES
 from sfumato.vault import Vault
@@ -81,6 +82,7 @@ def queries(**changes: Any) -> list[Any]:
         Magnitudes(dataset=VISITS, of=Clamped(value=col("day").node, low=Fraction(-8), high=Fraction(8))),
         LayeredCount(dataset=VISITS, within=2, uncut_to=4, by=(hosp,)),
         GramMatrix(dataset=VISITS, outcome=day, factors=(hosp,), terms=((), ("hosp",))),
+        SplineCounts(dataset=VISITS, numbers=(day,), pieces=2, by=(hosp,)),
     ]
     return [replace(query, **changes) for query in made]
 

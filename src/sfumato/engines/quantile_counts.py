@@ -7,7 +7,7 @@ Other people's rows never decide what is kept. Proof: docs/proofs/quantiles.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Counts = tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]
 
-__all__ = ["bounded_histogram", "lattice_counts", "rows_by_value"]
+__all__ = ["bounded_histogram", "lattice_counts", "rows_by_value", "rows_by_values"]
 
 
 def lattice_counts(
@@ -85,32 +85,53 @@ def rows_by_value(
 ) -> ir.Table:
     """The plan: columns ``cell``, ``value`` and ``total`` (and ``world``), one row for each pair that occurs.
 
-    Guarantee: with a share, a person adds at most ``rows_per_group`` rows to each of at most ``groups`` cells; which
-    they are depends on that person's own rows and the secret alone. ``world`` names a column that separates several
-    datasets in one table; each is counted as if it were alone.
+    Guarantee and ``world``: as for :func:`rows_by_values`.
     """
-    told = ~Term(lattice.value).isnull()  # rows without a value must not take a place of those that have one
-    where = told if where is None else where & told
-    needed = columns_of(lattice.value)
+    return rows_by_values(table, where=where, keys=keys, share=share, lattices={"value": lattice}, world=world)
+
+
+def rows_by_values(
+    table: ir.Table,
+    *,
+    where: Expression | None,
+    keys: Sequence[KeyColumn],
+    share: Share | None,
+    lattices: Mapping[str, Lattice],
+    world: str | None = None,
+) -> ir.Table:
+    """The plan: columns ``cell``, one for each lattice by its name, and ``total`` (and ``world``), for all that occur.
+
+    Rows in which a value is missing do not count. ``world`` names a column that separates several datasets in one
+    table; each is counted as if it were alone.
+
+    Guarantee: with a share, a person adds at most ``rows_per_group`` rows to each of at most ``groups`` cells; which
+    they are depends on that person's own rows and the secret alone.
+    """
+    for lattice in lattices.values():
+        told = ~Term(lattice.value).isnull()  # rows without a value must not take a place of those that have one
+        where = told if where is None else where & told
+    needed = frozenset[str]().union(*(columns_of(lattice.value) for lattice in lattices.values()))
     kept = kept_rows(table, where=where, keys=keys, share=share, needed=needed, world=world)
-    rows, places = placed(kept.rows, [lattice])
+    rows, places = placed(kept.rows, list(lattices.values()))
     side = {} if world is None else {"world": rows[kept.world]}
     person = {} if share is None else {"person": rows[kept.person]}
-    rows = rows.select(**side, **person, cell=rows[kept.cell], value=places[lattice], one=whole(1))
+    values = {name: places[lattice] for name, lattice in lattices.items()}
+    rows = rows.select(**side, **person, cell=rows[kept.cell], **values, one=whole(1))
     dialect = dialect_of(table)
     if share is None or share.single:
-        return rows.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(rows.one))
-    own = rows.group_by([*side, "person", "cell", "value"]).aggregate(rows=rows.one.sum().cast("int64"))
-    own = _few_rows(own, share, list(side))
-    return own.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(own.rows))
+        return rows.group_by([*side, "cell", *values]).aggregate(total=dialect.total(rows.one))
+    own = rows.group_by([*side, "person", "cell", *values]).aggregate(rows=rows.one.sum().cast("int64"))
+    own = _few_rows(own, share, list(side), list(values))
+    return own.group_by([*side, "cell", *values]).aggregate(total=dialect.total(own.rows))
 
 
-def _few_rows(own: ir.Table, share: Share, side: Sequence[str]) -> ir.Table:
-    """Keep at most ``rows_per_group`` rows of each person in each group, by the keyed hash of each value there."""
+def _few_rows(own: ir.Table, share: Share, side: Sequence[str], values: Sequence[str]) -> ir.Table:
+    """Keep at most ``rows_per_group`` rows of each person in each group, by the keyed hash of their values there."""
     import ibis
 
-    own = own.mutate(hashed=keyed_hash(share.secret, [own.person, own.cell, own.value], dialect_of(own)))
-    window = ibis.cumulative_window(group_by=[*side, "person", "cell"], order_by=["hashed", "value"])
+    held = [own[name] for name in values]
+    own = own.mutate(hashed=keyed_hash(share.secret, [own.person, own.cell, *held], dialect_of(own)))
+    window = ibis.cumulative_window(group_by=[*side, "person", "cell"], order_by=["hashed", *values])
     own = own.mutate(upto=own.rows.sum().over(window).cast("int64"))
     most, none = (ibis.literal(number, type="int64") for number in (share.limit.rows_per_group, 0))
     left = ibis.greatest(most - (own.upto - own.rows), none)

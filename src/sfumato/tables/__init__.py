@@ -18,6 +18,7 @@ from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.question_parts import STEPS, TABLE_QUERIES
 from sfumato.tables.table import Table
@@ -36,6 +37,7 @@ __all__ = [
     "Marginals",
     "PartitionSelection",
     "Quantiles",
+    "SplineCounts",
     "Table",
     "TopGroups",
 ]

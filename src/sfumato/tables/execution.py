@@ -20,6 +20,7 @@ from sfumato.engines.per_person import beside_person, per_person
 from sfumato.engines.public_rows import public_rows
 from sfumato.engines.quantile_counts import bounded_histogram, lattice_counts
 from sfumato.engines.sources import EngineTable, Source, check_one_place, opened_together
+from sfumato.engines.spline_counts import spline_totals
 from sfumato.engines.sufficient_statistics import Gauge, Histogram, RowIndicator, RowLayers
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.tables.clamped import Clamped
@@ -45,6 +46,7 @@ from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.question_parts import TableQuery
 
 __all__ = ["Beside", "check_columns", "exact_numbers", "key_column"]
@@ -185,6 +187,8 @@ def check_columns(query: TableQuery, beside: Beside, unit: Unit) -> None:
         _check_measure(measure, columns)
     for of in (query.outcome, *query.numbers) if isinstance(query, GramMatrix) else ():
         _check_number(written(of.value), of, columns)
+    for of in query.spread if isinstance(query, SplineCounts) else ():
+        _check_number(written(of.value), of, columns)
     if isinstance(query, Quantiles | Magnitudes):
         _check_number(query.names[0], query.of, columns)
 
@@ -211,6 +215,10 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
         keys = [key_column(keys) for keys in query.by]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
+        if isinstance(query, SplineCounts):
+            return spline_totals(
+                table, where=query.where, keys=keys, share=share, lattices=query.lattices, bases=query.bases
+            )
         gauges, histograms = _gauges(query)
         totals = []
         if gauges:

@@ -24,6 +24,7 @@ from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
+from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
 
 __all__ = ["STEPS", "TABLE_QUERIES", "TableQuery", "check_parts"]
@@ -40,6 +41,7 @@ TableQuery = (
     | Magnitudes
     | LayeredCount
     | GramMatrix
+    | SplineCounts
 )
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 STEPS = (Join, PerPerson, PersonJoin, PersonValue)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from sfumato.core.exact import Exact
 from sfumato.engines.expressions import Expression, Term
+from sfumato.errors import InvalidInput
 from sfumato.tables.keys import KeyValue
 from sfumato.tables.study import Study
 
@@ -123,14 +124,18 @@ class StudiedTable:
         *,
         outcome: str | None = None,
         covariates: Sequence[str] | None = None,
+        robust: bool = False,
+        pieces: int | None = None,
     ) -> "Study[RegressionResult]":
         """A linear regression, such as ``"sbp ~ age + sex + C(ward)"``, or ``outcome=`` with ``covariates=[…]``.
 
         Numbers need declared bounds, which their values are held to; factors need declared keys, the first of which is
-        the reference. ``a:b`` and ``a*b`` are products. All sums that it needs are one release.
+        the reference. ``a:b`` and ``a*b`` are products. All sums that it needs are one release. With ``robust`` the
+        variance of the residuals may depend on the covariates: rows are counted spread over splines of at most four
+        numbers, and standard errors are of the sandwich kind (HC1).
 
         Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
-        row of each person; complete cases; a residual variance that does not depend on the covariates.
+        row of each person; complete cases; unless ``robust``, a residual variance that does not depend on covariates.
         Proof: docs/proofs/regression.md
 
         >>> import sfumato as sf
@@ -139,11 +144,14 @@ class StudiedTable:
         >>> one.linear_regression(outcome="sbp", covariates=["age", "sex"]).question.query.design.names
         ('Intercept', 'age', 'sex[M]')
         """
-        from sfumato.tables import studies_regression
+        from sfumato.tables import studies_regression, studies_splines
 
-        return studies_regression.linear_regression(
-            self._table, studies_regression.model_of(formula, outcome, covariates)
-        )
+        model = studies_regression.model_of(formula, outcome, covariates)
+        if robust:
+            return studies_splines.robust_linear(self._table, model, pieces=pieces)
+        if pieces is not None:
+            raise InvalidInput("pieces=… is for robust=True, which spreads numbers; nothing was done.")
+        return studies_regression.linear_regression(self._table, model)
 
     def logistic_regression(
         self,
@@ -153,12 +161,14 @@ class StudiedTable:
         covariates: Sequence[str] | None = None,
         cuts: Mapping[str, Sequence[object]] | None = None,
         event: KeyValue | None = None,
+        pieces: int | None = None,
     ) -> "Study[RegressionResult]":
-        """A logistic regression on groups, such as ``"died ~ sex + age"`` with ``cuts={"age": [0, 40, 65, 120]}``.
+        """A logistic regression, such as ``"readmitted ~ age + C(sex)"``, with odds ratios.
 
-        Rows are counted in each cell of the covariates and the outcome, which is one ordinary release; the model is
-        fitted to the noisy counts. So every covariate must be a factor with declared keys, or a number that ``cuts``
-        turns into one. The outcome has two declared keys; ``event`` says which is the event, else it is the last one.
+        Rows are counted in each cell of the factors and the outcome, which is one release; the model is fitted to the
+        noisy counts. Factors need declared keys; ``cuts={"age": [0, 40, 65, 120]}`` makes one of a number. Other
+        numbers, at most four, need declared bounds: each row is spread over splines, of ``pieces`` pieces of the range
+        of each. The outcome has two declared keys; ``event`` says which is the event, else it is the last one.
 
         Guarantee: what the release costs is all that it costs. Standard errors hold sampling and noise. Assumes: one
         row of each person; complete cases; that the model holds. Proof: docs/proofs/regression.md
@@ -168,11 +178,13 @@ class StudiedTable:
         >>> one = visits().with_limit(sf.Limit(groups=1, rows_per_group=1))
         >>> one.logistic_regression(outcome="sex", covariates=["hospital"]).question.query.size
         4
+        >>> one.logistic_regression(outcome="sex", covariates=["age"]).question.query.size  # 11 splines
+        22
         """
         from sfumato.tables import studies_cells, studies_regression
 
         model = studies_regression.model_of(formula, outcome, covariates)
-        return studies_cells.logistic_regression(self._table, model, cuts=cuts or {}, event=event)
+        return studies_cells.logistic_regression(self._table, model, cuts=cuts or {}, event=event, pieces=pieces)
 
     def poisson_regression(
         self,
@@ -181,8 +193,9 @@ class StudiedTable:
         outcome: str | None = None,
         covariates: Sequence[str] | None = None,
         cuts: Mapping[str, Sequence[object]] | None = None,
+        pieces: int | None = None,
     ) -> "Study[RegressionResult]":
-        """A regression of the logarithm of a mean on groups, such as ``"stays ~ sex + C(ward)"``, with rate ratios.
+        """A regression of the logarithm of a mean, such as ``"stays ~ age + C(ward)"``, with rate ratios.
 
         Rows, sums and squares of the outcome are added up in each cell of the covariates, for one charge. Covariates
         are as for :meth:`logistic_regression`; the outcome is a number with declared bounds from 0 or more on. Its
@@ -200,7 +213,7 @@ class StudiedTable:
         from sfumato.tables import studies_cells, studies_regression
 
         model = studies_regression.model_of(formula, outcome, covariates)
-        return studies_cells.poisson_regression(self._table, model, cuts=cuts or {})
+        return studies_cells.poisson_regression(self._table, model, cuts=cuts or {}, pieces=pieces)
 
     def survival(
         self,

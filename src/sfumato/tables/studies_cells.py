@@ -1,4 +1,4 @@
-"""Logistic and Poisson regressions of a table: ordinary counts and sums by cell, and the model fitted to them."""
+"""Logistic and Poisson regressions of a table: counts and sums by cell, and the model fitted to them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -15,6 +15,7 @@ from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.studies_regression import Model, factor_of, kurtosis_of, number_of, single_rows
+from sfumato.tables.studies_splines import logistic_splines, numbers_of, poisson_splines
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
@@ -27,10 +28,20 @@ ENOUGH = 10
 
 
 def logistic_regression(
-    table: "Table", model: Model, *, cuts: Mapping[str, Sequence[object]], event: KeyValue | None
+    table: "Table",
+    model: Model,
+    *,
+    cuts: Mapping[str, Sequence[object]],
+    event: KeyValue | None,
+    pieces: int | None = None,
 ) -> Study[RegressionResult]:
-    """The study of a logistic model: one count of rows by covariates and outcome."""
+    """The study of a logistic model: one count of rows by covariates and outcome, spread over splines of numbers."""
     single_rows(table, "a regression", cells=True)
+    _check_cuts(model, cuts)
+    if numbers_of(table, model, cuts):
+        outcome, place = outcome_keys(table, model.outcome, event)
+        return logistic_splines(table, model, outcome=outcome, place=place, cuts=cuts, pieces=pieces)
+    _check_pieces(pieces)
     factors = _factors(table, model, cuts)
     outcome, place = outcome_keys(table, model.outcome, event)
     matrix = _matrix(factors, model)
@@ -49,17 +60,21 @@ def logistic_regression(
 
 
 def poisson_regression(
-    table: "Table", model: Model, *, cuts: Mapping[str, Sequence[object]]
+    table: "Table", model: Model, *, cuts: Mapping[str, Sequence[object]], pieces: int | None = None
 ) -> Study[RegressionResult]:
     """The study of a model of log means: rows, sums and squares of the outcome by covariates, in one release."""
     single_rows(table, "a regression", cells=True)
-    factors = _factors(table, model, cuts)
+    _check_cuts(model, cuts)
     of = number_of(table, model.outcome)
     if of.low < 0:
         raise InvalidInput(
             f"the outcome of a Poisson regression is never negative, and the bounds of {model.outcome!r} begin at "
             f"{of.low}; nothing was done. Declare bounds from 0 on, or use linear_regression(...)."
         )
+    if numbers_of(table, model, cuts):
+        return poisson_splines(table, model, of=of, cuts=cuts, pieces=pieces)
+    _check_pieces(pieces)
+    factors = _factors(table, model, cuts)
     matrix = _matrix(factors, model)
     query = Aggregate(
         dataset=table.dataset,
@@ -105,22 +120,25 @@ def outcome_keys(table: "Table", column: str, event: KeyValue | None) -> tuple[K
     return found, found.labels.index(event)
 
 
-def _factors(table: "Table", model: Model, cuts: Mapping[str, Sequence[object]]) -> tuple[Keys, ...]:
+def _check_cuts(model: Model, cuts: Mapping[str, Sequence[object]]) -> None:
     unknown = [name for name in cuts if name not in model.covariates]
     if unknown:
         raise InvalidInput(f"cuts names {', '.join(unknown)}, which is no covariate; nothing was done.")
-    found = []
-    for name in model.covariates:
-        if name in cuts:
-            found.append(table._computed(name, col(name).cut(list(cuts[name]))))
-        elif name in table.keys:
-            found.append(factor_of(table, name))
-        else:
-            raise NotDeclared(
-                f"the covariate {name!r} has no declared keys, and this regression counts rows by groups. Nothing was "
-                f"done. Cut a number into groups: cuts={{{name!r}: [0, 40, 65, 120]}}, or declare its values as keys."
-            )
-    return tuple(found)
+
+
+def _check_pieces(pieces: int | None) -> None:
+    if pieces is not None:
+        raise InvalidInput(
+            "pieces=… says over how many pieces the range of a number is spread, and no covariate here is a number; "
+            "nothing was done."
+        )
+
+
+def _factors(table: "Table", model: Model, cuts: Mapping[str, Sequence[object]]) -> tuple[Keys, ...]:
+    return tuple(
+        table._computed(name, col(name).cut(list(cuts[name]))) if name in cuts else factor_of(table, name)
+        for name in model.covariates
+    )
 
 
 def _matrix(factors: Sequence[Keys], model: Model) -> CellMatrix:

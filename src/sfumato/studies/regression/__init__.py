@@ -1,1 +1,1 @@
-"""Regression from noisy sums: linear on products of bounded columns, logistic and Poisson on counted cells."""
+"""Regression from noisy sums: on products of bounded columns, on counted cells, on rows spread over splines."""

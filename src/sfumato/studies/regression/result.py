@@ -15,12 +15,13 @@ from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
 from sfumato.studies.result import Cell, ResultTable, StudyResult
 
-__all__ = ["ModelKind", "RegressionResult", "excess_of", "heavier", "lighter"]
+__all__ = ["ModelKind", "RegressionResult", "excess_of", "heavier", "lighter", "strayed"]
 
 ModelKind = Literal["linear", "logistic", "poisson"]
 RATIOS = {"logistic": "odds_ratio", "poisson": "rate_ratio"}
 INTERCEPT = "Intercept"
 NOISY = 0.5  # from this share of noise on intervals are wider than need be
+SHIFTED = 0.1  # from this share of a standard error on it is said how much splines widen the intervals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -51,6 +52,12 @@ class RegressionResult(StudyResult):
     residual_deviation: float | None = None
     clipped: tuple[str, ...] = ()
     """Columns whose values were held to declared bounds."""
+    splines: int = 0
+    """Over how many splines each number was spread; 0 where none was."""
+    shift: NDArray[np.float64] | None = None
+    """How far each estimate may be off because splines cannot follow the model exactly: intervals allow for it."""
+    robust: bool = False
+    """Whether the variance of the residuals was measured, so that it may depend on the covariates."""
 
     @property
     def sources(self) -> tuple[Release, ...]:
@@ -73,12 +80,19 @@ class RegressionResult(StudyResult):
             return np.full(len(self.names), nan)
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
 
+    @property
+    def _shifts(self) -> NDArray[np.float64]:
+        """How far splines may have shifted each estimate, in standard errors."""
+        if self.shift is None:
+            return np.zeros(len(self.names))
+        return np.asarray(self.shift / np.where(self._errors > 0, self._errors, 1.0))
+
     def interval(self, confidence: Exact = Fraction(19, 20)) -> dict[str, tuple[float, float]]:
         """Low and high of each coefficient, by name."""
         level = float(probability(confidence, "confidence"))
         if self.covariance is None:
             return dict.fromkeys(self.names, (-inf, inf))
-        wide = heavier(self._quantile((1 + level) / 2), self.excess) * self._errors
+        wide = heavier(strayed(level, self._shifts, self.free), self.excess) * self._errors
         ends = zip(self.estimates - wide, self.estimates + wide, strict=True)
         return {name: (float(low), float(high)) for name, (low, high) in zip(self.names, ends, strict=True)}
 
@@ -93,14 +107,9 @@ class RegressionResult(StudyResult):
 
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.abs(self.estimates / self._errors)
-        z = lighter(z, self.excess)
-        tail = stats.t.sf(z, self.free) if isfinite(self.free) else stats.norm.sf(z)
-        return [float(each) for each in 2 * tail]
-
-    def _quantile(self, level: float) -> float:
-        from scipy import stats
-
-        return float(stats.t.ppf(level, self.free) if isfinite(self.free) else stats.norm.ppf(level))
+        law = stats.t(self.free) if isfinite(self.free) else stats.norm
+        z, away = lighter(z, self.excess), self._shifts
+        return [float(each) for each in law.sf(z - away) + law.sf(z + away)]
 
     @property
     def title(self) -> Word:
@@ -137,12 +146,16 @@ class RegressionResult(StudyResult):
         found: list[tuple[Word, Word]] = [
             (Phrase("regression.outcome"), self.outcome),
             (Phrase("regression.rows"), f"{round(self.rows):,}"),
-            (Phrase("regression.method"), Phrase(f"regression.method_{self.model}")),
+            (Phrase("regression.method"), Phrase(f"regression.method_{self._method}")),
             (Phrase("regression.spent"), spent),
         ]
         if self.residual_deviation is not None and self.covariance is not None:
             found.append((Phrase("regression.residual"), f"{self.residual_deviation:.4g}"))
         return tuple(found)
+
+    @property
+    def _method(self) -> str:
+        return "robust" if self.robust else "splines" if self.splines else self.model
 
     @property
     def notes(self) -> tuple[Word, ...]:
@@ -159,7 +172,11 @@ class RegressionResult(StudyResult):
         if self.references:
             levels = tuple(phrase("regression.reference", factor=name, level=level) for name, level in self.references)
             yield phrase("regression.references", levels=Listed(levels))
-        yield Phrase(f"regression.assumes_{self.model}")
+        yield Phrase(f"regression.assumes_{'robust' if self.robust else self.model}")
+        if self.splines:
+            yield phrase("regression.spread", splines=str(self.splines))
+        if self.covariance is not None and float(np.max(self._shifts)) > SHIFTED:
+            yield phrase("regression.shifted", share=f"{float(np.max(self._shifts)):.2g}")
         if self.covariance is not None and float(np.max(self.noise)) > NOISY:
             yield phrase("regression.noisy", percent=f"{100 * float(np.max(self.noise)):.0f}")
 
@@ -192,7 +209,27 @@ class RegressionResult(StudyResult):
         )
 
 
-def heavier(z: float, excess: NDArray[np.float64]) -> NDArray[np.float64]:
+def strayed(level: float, shifts: NDArray[np.float64], free: float = inf) -> NDArray[np.float64]:
+    """Within how many standard errors an estimate lies with this probability, whichever way it is shifted.
+
+    ``shifts`` is how far it may be shifted, in standard errors; ``free`` are the degrees of freedom.
+
+    >>> [round(float(each), 2) for each in strayed(0.95, np.array([0.0, 0.5, 2.0]))]
+    [1.96, 2.18, 3.64]
+    """
+    from scipy import stats
+
+    law = stats.t(free) if isfinite(free) else stats.norm
+    central = float(law.ppf((1 + level) / 2))
+    low, high = np.full(shifts.shape, central), central + shifts
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = law.cdf(middle - shifts) - law.cdf(-middle - shifts) >= level
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(high)
+
+
+def heavier(z: float | NDArray[np.float64], excess: NDArray[np.float64]) -> NDArray[np.float64]:
     """A quantile of a distribution with this excess kurtosis from that of one without (Cornish and Fisher).
 
     Never below it, and for Laplace noise alone above its own: 2.17 where that has 2.12.
@@ -200,7 +237,7 @@ def heavier(z: float, excess: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> [round(float(each), 2) for each in heavier(1.96, np.array([0.0, 3.0]))]
     [1.96, 2.17]
     """
-    return np.asarray(z * (1 + excess * max(z * z - 3, 0.0) / 24))
+    return np.asarray(z * (1 + excess * np.maximum(z * z - 3, 0.0) / 24))
 
 
 def lighter(given: NDArray[np.float64], excess: NDArray[np.float64]) -> NDArray[np.float64]:
