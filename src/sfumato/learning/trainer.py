@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Trained", "Trainer"]
 
 LARGEST = 4096
-LANES = 16  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
+LANES, USUAL = 16, 64  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
 
 
 @renamed(physical="max_physical_batch_size")
@@ -176,7 +176,7 @@ class Trainer:
             spend=spend,
             batch=batch,
             rate=rate if lr is None else lr,
-            max_physical_batch_size=_up(usual if most is None else most, LANES),
+            max_physical_batch_size=_up(usual, USUAL) if most is None else _up(most, LANES),
             every=-(-number // batch) if every is None else natural(every, "every"),
         )
 
