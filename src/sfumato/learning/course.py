@@ -53,10 +53,14 @@ class Course(Protocol):
 class SampledCourse:
     """Independent noise on sums over fresh Poisson samples."""
 
-    def __init__(self, run: Training, mechanism: NoisySums, moved: Sensitivity, words: Words) -> None:
+    def __init__(
+        self, run: Training, mechanism: NoisySums, moved: Sensitivity, words: Words, *, ahead: bool = False
+    ) -> None:
         self._run, self._words = run, words
         own = None if isinstance(words, SystemWords) else words
-        self._lattice = NoisyLattice(pitch=mechanism.pitch(moved), size=mechanism.parameters, words=own)
+        self._lattice = NoisyLattice(
+            pitch=mechanism.pitch(moved), size=mechanism.parameters, words=own, ahead=ahead and own is None
+        )
 
     @property
     def clip(self) -> Fraction:
@@ -101,9 +105,12 @@ class _HasCourse(Protocol):
         ...
 
 
-def course_of(run: Training, mechanism: Mechanism, moved: Sensitivity, words: Words) -> Course:
-    """The course of a mechanism; one that has a course of its own makes it."""
+def course_of(run: Training, mechanism: Mechanism, moved: Sensitivity, words: Words, *, ahead: bool = False) -> Course:
+    """The course of a mechanism; one that has a course of its own makes it.
+
+    With ``ahead`` the noise of a step is drawn by another thread while the step before it is computed.
+    """
     if isinstance(mechanism, NoisySums):
-        return SampledCourse(run, mechanism, moved, words)
+        return SampledCourse(run, mechanism, moved, words, ahead=ahead)
     own: _HasCourse = mechanism  # type: ignore[assignment]  # those that train have one of the two
     return own.course(run, moved, words)

@@ -19,6 +19,7 @@ __all__ = ["Draws"]
 WORDS = 624  # of 32 bits in the generator of the CPU (MT19937), each in 64 bits of its state
 FIRST = 3  # of the 64-bit parts of that state: after the seed, two counts, and the place of the next word
 STEP = 1812433253  # of the seeding that everybody knows
+SEED = 2**64 - 1
 
 
 class Draws:
@@ -40,9 +41,16 @@ class Draws:
         drawn = np.empty(1 + WORDS // 2, dtype=np.uint64)
         self._words.fill(drawn)
         with torch.random.fork_rng(devices=self._devices):
-            torch.manual_seed(int(drawn[0]))  # all of a GPU's key, but the lower half for the CPU
+            # only the generators that a model can draw from here: torch.manual_seed goes through all kinds of devices
+            torch.default_generator.manual_seed(int(drawn[0]) & SEED)  # the lower half counts on the CPU
+            for device in self._devices:
+                torch.cuda.default_generators[_index(device)].manual_seed(int(drawn[0]) & SEED)  # all of a GPU's key
             torch.set_rng_state(_filled(torch.get_rng_state(), drawn[1:].view(np.uint32)))
             yield
+
+
+def _index(device: torch.device) -> int:
+    return torch.cuda.current_device() if device.index is None else device.index
 
 
 def _filled(state: torch.Tensor, words: npt.NDArray[np.uint32]) -> torch.Tensor:

@@ -8,13 +8,14 @@ Proof: docs/proofs/training.md
 """
 
 import copy
+import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["Callback", "Run"]
 
 Callback = Callable[[int, Mapping[str, Tensor]], object]
+Result = TypeVar("Result")
 ROUNDED = 1e-4  # how far two sums of the same units may be apart, relatively, in single or half precision
 
 
@@ -91,7 +93,10 @@ class Run(Checkpointed):
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimizer(self._model)
-        self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words)
+        near = self._device.type == "cpu"
+        self._course = course_of(
+            self._run, opened.mechanism, opened.priced.sensitivity, words, ahead=near and (os.cpu_count() or 1) > 1
+        )
         kind = "user" if augmentations is not None else self._run.units
         self._engine = Engine(
             self._model,
@@ -100,7 +105,9 @@ class Run(Checkpointed):
             unit=cast("Kind", kind),
             grad_mode=cast("GradMode", grad_mode),
         )
-        # not that of the engine: on a device, what the engine keeps and puts back is recorded with its sums
+        # on a device, what the engine keeps and puts back is recorded with its sums; here it is kept once, and by this
+        if near:
+            self._engine.unchanged = nullcontext()
         self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
         self._draws = Draws(self._device, words)
         self._prepare()
@@ -138,6 +145,8 @@ class Run(Checkpointed):
                 self._learned(noisy)
                 self._pending = None
                 self._step += 1
+            if self._on_device is not None:
+                self._attempted(self._settled)
 
     def tell(self, callback: Callback | None) -> None:
         """Write the state down, move the count, and only then show the weights to the callback."""
@@ -202,17 +211,21 @@ class Run(Checkpointed):
         """The noisy sum of one step."""
         steps = self._on_device
         if steps is None or not steps.as_recorded(self._trained.values()):
-            return self._course.release(self._summed(self._drawn))
-        return self._summed(partial(self._replayed, steps))
+            return self._course.release(self._summed())
+        return self._attempted(partial(self._replayed, steps))
 
-    def _summed(self, how: Callable[[], Tensor]) -> Tensor:
-        """A sum of the clipped gradients of one step, flat and in float64. Sensitive unless it is noisy."""
+    def _summed(self) -> Tensor:
+        """The sum of the clipped gradients of one step, flat and in float64. Sensitive."""
+        return self._attempted(self._drawn)
+
+    def _attempted(self, how: Callable[[], Result]) -> Result:
+        """What code that sees data gives; where it fails, the data is closed."""
         found = attempt(how)  # a Ctrl-C passes: it says nothing of rows, and closes no data
         if found is not FAILED:
             return found
-        raise self._failed()
+        raise self._engine_failed()
 
-    def _failed(self) -> EngineFailed:
+    def _engine_failed(self) -> EngineFailed:
         """What a run ends with that could not go on; its data is closed."""
         closed = self._closed_data()
         if (
@@ -345,8 +358,17 @@ class Run(Checkpointed):
 
     def _learned(self, noisy: Tensor) -> None:
         """Learn from a noisy sum. Whatever that raises ends the run for good: the sum was seen, and counts."""
-        with self._buried_if_raised():
-            self._learn(noisy)
+        try:
+            with self._buried_if_raised():
+                self._learn(noisy)
+        except RuntimeError:
+            if self._on_device is not None:
+                self._attempted(self._settled)  # what failed may have been the step itself, found here
+            raise
+
+    def _settled(self) -> None:
+        """Wait for the device: what fails there is found by whoever asks next."""
+        torch.cuda.synchronize(self._device)
 
     @contextmanager
     def _buried_if_raised(self) -> Iterator[None]:

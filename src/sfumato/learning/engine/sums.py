@@ -1,5 +1,6 @@
 """Clipped sums: what a step of private training needs of a model and a batch."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,7 +78,7 @@ class Engine:
         self.model, self.loss, self.unit, self.grad_mode, self.batches = model, loss, unit, grad_mode, batches
         self.clip = clip
         self._parameters = dict(model.named_parameters())
-        self.unchanged = Unchanged(model, loss)
+        self.unchanged: AbstractContextManager[object] = Unchanged(model, loss)
         self._plans: dict[tuple[object, ...], PassPlan] = {}
         self._last: PassPlan | None = None  # as it was before rows were seen: what they bring about is not remembered
 
