@@ -95,7 +95,7 @@ class Derived:
 
     @property
     def population(self) -> "Population | None":
-        """What the intervals of a population are worked out from, for those who compute on; None where there is none."""
+        """What the intervals of a population are worked out from, for whoever computes on; None where there is none."""
         return self._population()
 
     @property

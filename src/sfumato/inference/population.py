@@ -59,6 +59,13 @@ class SampleDesign:
 
     rows: int = 1
     single: bool = False
+    families: bool = False
+    """Whether ``rows`` are those of a family and not of one person."""
+
+    @property
+    def quality(self) -> str:
+        """The key of the message that says what several rows of one person, or family, do to an interval."""
+        return "population.families" if self.families else "population.clusters"
 
 
 INDEPENDENT = SampleDesign()
@@ -73,8 +80,9 @@ def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> Sampl
     """
     if limit is None:
         return SampleDesign(single=True)
+    families = isinstance(unit, Family)
     members = unit.size if isinstance(unit, Family) else 1
-    return SampleDesign(rows=members * (limit.rows if across else limit.rows_per_group))
+    return SampleDesign(rows=members * (limit.rows if across else limit.rows_per_group), families=families)
 
 
 class Population(Protocol):
@@ -170,7 +178,7 @@ class Residuals:
         import numpy as np
 
         if self.design.rows > 1:
-            return "population.clusters"
+            return self.design.quality
         if self.squares is None:
             return "population.about" if self.exact_variance else "population.conservative"
         rows = self.sums @ self.number

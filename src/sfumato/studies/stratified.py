@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from sfumato.core.exact import Exact, rational
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release, only_release
 from sfumato.core.suggestion import did_you_mean
-from sfumato.core.units import Family
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.inference.derived import Derived, Label
 from sfumato.inference.population import Residuals, SampleDesign, design_of
@@ -63,8 +62,8 @@ def stratified(
     >>> survey = vault.table(rows, name="survey", version="1", keys={"region": ["north", "south"]})
     >>> release = survey.group_by("region").proportion("smokes").release(epsilon=8)
     >>> found = sf.stratified(release["proportion"], {"north": 30_000, "south": 10_000})
-    >>> round(found.estimate, 2), found.interval()[0] < 0.375 < found.interval()[1]
-    (0.38, True)
+    >>> round(found.estimate, 1), found.interval()[0] < 0.375 < found.interval()[1]
+    (0.4, True)
     """
     return _made(column, sizes, by, what="sizes", standard=False, finite=finite_population)
 
@@ -99,6 +98,7 @@ class StratifiedResult(StudyResult):
     tests/inference/test_stratified_coverage.py. Assumes: what :func:`stratified` assumes.
     """
 
+    members_apart: ClassVar[bool] = False
     strata: Strata
     kind: Kind
     measure: str
@@ -208,9 +208,7 @@ class StratifiedResult(StudyResult):
         if self.strata.residuals.within != (-math.inf, math.inf) and self.kind == "mean":
             found.append(phrase("compare.clipped"))
         if self.strata.residuals.design.rows > 1:
-            found.append(phrase("population.clusters"))
-        if any(isinstance(release.statement.unit, Family) for release in self.sources):
-            found.append(phrase("strata.family"))
+            found.append(phrase(self.strata.residuals.design.quality))
         lost = self.strata.lost.any(axis=0)
         names = tuple(" · ".join(map(str, key)) for key, gone in zip(self.keys, lost, strict=True) if gone)
         if names:
@@ -225,9 +223,7 @@ class StratifiedResult(StudyResult):
         found = self._limits(level)
         whole = [
             PictureRow(at=name, value=float(value), low=float(low), high=float(high))
-            for name, value, low, high in zip(
-                self._group_names, found.estimate, found.low, found.high, strict=True
-            )
+            for name, value, low, high in zip(self._group_names, found.estimate, found.low, found.high, strict=True)
             if math.isfinite(value)
         ]
         if not self.groups:
@@ -289,8 +285,8 @@ def _made(
     source = column.population
     if not isinstance(source, Residuals):
         raise Unsupported(
-            f"{column.measure!r} is neither a mean, nor a share, nor a ratio of a table as it was released; nothing was "
-            "computed. Ask for sf.mean(...), sf.proportion(...) or sf.ratio(...) by stratum."
+            f"{column.measure!r} is neither a mean, nor a share, nor a ratio as it was released; nothing was computed. "
+            "Ask for sf.mean(...), sf.proportion(...) or sf.ratio(...) by stratum."
         )
     names = _strata_names(column, by, sizes)
     places, keys, groups = _arranged(column, names)
@@ -342,9 +338,7 @@ def _kind(source: Residuals) -> Kind:
     return "mean" if bool((source.under == source.number).all()) else "ratio"
 
 
-def _strata_names(
-    column: Derived, by: str | Sequence[str] | None, sizes: Mapping[Stratum, Exact]
-) -> tuple[str, ...]:
+def _strata_names(column: Derived, by: str | Sequence[str] | None, sizes: Mapping[Stratum, Exact]) -> tuple[str, ...]:
     """The columns that the strata are by: the only one, all that the keys have, or those that were named."""
     labels = tuple(column.labels)
     if by is not None:
@@ -387,9 +381,7 @@ def _arranged(
     return places, tuple(keys), labels
 
 
-def _weights(
-    keys: tuple[tuple[Label, ...], ...], sizes: Mapping[Stratum, Exact], what: str
-) -> tuple[Fraction, ...]:
+def _weights(keys: tuple[tuple[Label, ...], ...], sizes: Mapping[Stratum, Exact], what: str) -> tuple[Fraction, ...]:
     """What each stratum counts; every stratum has one, and no other is named."""
     given = {key if isinstance(key, tuple) else (key,): value for key, value in sizes.items()}
     missing = [" · ".join(map(str, key)) for key in keys if key not in given]
@@ -424,5 +416,3 @@ def _unsampled(source: Residuals, sizes: tuple[Fraction, ...], design: SampleDes
     rows = np.maximum(source.sums @ source.number - CAUTIOUS * doubt, 0.0)
     people = np.array([float(each) for each in sizes])
     return np.clip(1 - np.divide(rows, people, out=np.zeros(len(rows)), where=people > 0), 0.0, 1.0)
-
-

@@ -330,7 +330,7 @@ class SurvivalResult(StudyResult):
                 "estimate": [each[0] for each in ends],
                 "low": [each[1] for each in ends],
                 "high": [each[2] for each in ends],
-                "log_error": [each[3] for each in ends],
+                "log_standard_error": [each[3] for each in ends],
             }
             return ResultTable(name="hazard ratio", columns=columns)
 
