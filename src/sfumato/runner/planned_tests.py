@@ -107,7 +107,7 @@ def planned_tests(
     family = facts.get("family", "plan")
     if family not in FAMILIES:
         raise InvalidInput(
-            f'family must be "plan", for all tests of the year together, or "period", for those of a period; {NOT_READ}.'
+            f'family must be "plan", for all tests of the year, or "period", for those of one period; {NOT_READ}.'
         )
     given = facts.get("alpha", Fraction(1, 20))
     if isinstance(given, str) or not isinstance(given, Decimal | Fraction):
