@@ -21,6 +21,8 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.governance.periods import Cadence, periods
 from sfumato.inference.derived import Label
+from sfumato.inference.figure import Figure
+from sfumato.inference.ratio import Ratio
 from sfumato.runner.asked import SqlQuestion
 from sfumato.studies.compare import COMPARED, check_independent, compare
 from sfumato.studies.comparison import TwoSampleResult
@@ -46,8 +48,10 @@ class PlannedTest:
 
     def result(self, release: Release, replicates: int) -> TwoSampleResult:
         """The comparison of one period, with as many simulated copies as the adjustment needs."""
-        columns = whole(release).columns
-        one, two = (columns[self.column].at(**dict(pick)) for pick in (self.first, self.second))
+        column = whole(release).columns[self.column]
+        if not isinstance(column, Figure | Ratio):
+            raise Unsupported(f"{self.column!r} is neither a share, nor a mean, nor a count; nothing was computed.")
+        one, two = (column.at(**dict(pick)) for pick in (self.first, self.second))
         names = tuple(" · ".join(str(value) for _, value in pick) for pick in (self.first, self.second))
         found = compare(one, two, names=names)
         if (found.replicates or replicates) >= replicates:

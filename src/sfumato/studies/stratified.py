@@ -209,7 +209,7 @@ class StratifiedResult(StudyResult):
             found.append(phrase("compare.clipped"))
         if self.strata.residuals.design.rows > 1:
             found.append(phrase(self.strata.residuals.design.quality))
-        lost = self.strata.lost.any(axis=0)
+        lost = np.atleast_1d(self.strata.lost.any(axis=0))
         names = tuple(" · ".join(map(str, key)) for key, gone in zip(self.keys, lost, strict=True) if gone)
         if names:
             found.append(phrase("strata.lost", names=OneLine(Listed(names))))
@@ -415,4 +415,5 @@ def _unsampled(source: Residuals, sizes: tuple[Fraction, ...], design: SampleDes
     doubt = math.sqrt(float((source.noise**2) @ (source.number**2)))
     rows = np.maximum(source.sums @ source.number - CAUTIOUS * doubt, 0.0)
     people = np.array([float(each) for each in sizes])
-    return np.clip(1 - np.divide(rows, people, out=np.zeros(len(rows)), where=people > 0), 0.0, 1.0)
+    sampled = np.divide(rows, people, out=np.zeros(len(rows)), where=people > 0)
+    return np.asarray(np.clip(1 - sampled, 0.0, 1.0), dtype=np.float64)

@@ -270,7 +270,7 @@ def _within_blocks(
 def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bins: object) -> Study[TwoSampleResult]:
     del bins
     of = clamped(outcome, grouped.bounds)
-    said: tuple[Word, ...] = (Phrase("compare.maybe_zero_one"),) if (of.low, of.high) == (0, 1) else ()
+    said: tuple[Word, ...] = (Phrase("compare.maybe_zero_one"),) if of.low == 0 and of.high == 1 else ()
 
     def made(release: Release) -> TwoSampleResult:
         (one, noise), (two, _) = (means.parts_of(each) for each in release["variance"].moments)
