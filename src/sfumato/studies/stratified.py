@@ -207,6 +207,8 @@ class StratifiedResult(StudyResult):
         found.append(phrase("strata.simulated"))
         if self.strata.residuals.within != (-math.inf, math.inf) and self.kind == "mean":
             found.append(phrase("compare.clipped"))
+        if self.strata.residuals.quality == "population.skewed":
+            found.append(phrase("strata.skewed"))
         if self.strata.residuals.design.rows > 1:
             found.append(phrase(self.strata.residuals.design.quality))
         lost = np.atleast_1d(self.strata.lost.any(axis=0))
