@@ -59,13 +59,17 @@ def of_shares(kind: str, rows: int, epsilon: float, weights: Floats) -> tuple[Sa
     return sample, float(weights @ p)
 
 
+def powers(t: Floats) -> Floats:
+    """What degree 2 measures of values on [0, 1], added up over rows."""
+    return np.stack([((1 - t) ** 2).sum(1), (2 * t * (1 - t)).sum(1), (t * t).sum(1)], axis=1)
+
+
 def of_means(kind: str, rows: int, epsilon: float, weights: Floats) -> tuple[Sample, float]:
     del kind
     second = np.linspace(2, 8, len(weights))  # beta values with means from 0.5 down to 0.2
 
     def sample(runs: int, draw: np.random.Generator) -> Strata:
-        t = draw.beta(2.0, second[:, None], (runs, len(weights), rows))
-        sums = np.stack([((1 - t) ** 2).sum(-1), (2 * t * (1 - t)).sum(-1), (t * t).sum(-1)], axis=-1).reshape(-1, 3)
+        sums = np.stack([powers(draw.beta(2.0, each, (runs, rows))) for each in second], axis=1).reshape(-1, 3)
         return Strata(
             residuals=Residuals(
                 sums=sums + draw.laplace(size=sums.shape) / epsilon,
