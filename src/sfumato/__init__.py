@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.studies.multiplicity import adjust
     from sfumato.studies.power import power
     from sfumato.studies.replication import bias, expected_agreement, replication
+    from sfumato.studies.stratified import standardised, stratified
     from sfumato.tables.measures.association import correlation, covariance
     from sfumato.tables.measures.average import mean
     from sfumato.tables.measures.person_count import persons
@@ -87,6 +88,8 @@ _HOME = {
     "record": ("sfumato.core.units", "record"),
     "replication": ("sfumato.studies.replication", "replication"),
     "standard_deviation": ("sfumato.tables.measures.variation", "standard_deviation"),
+    "standardised": ("sfumato.studies.stratified", "standardised"),
+    "stratified": ("sfumato.studies.stratified", "stratified"),
     "sum": ("sfumato.tables.measures.total", "sum_of"),
     "unreadable": ("sfumato.tables.unreadable", "unreadable"),
     "user": ("sfumato.core.units", "user"),
@@ -141,6 +144,8 @@ __all__ = [
     "record",
     "replication",
     "standard_deviation",
+    "standardised",
+    "stratified",
     "sum",
     "unreadable",
     "user",

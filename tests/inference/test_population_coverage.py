@@ -284,6 +284,35 @@ def test_ratios_of_persons_hold_where_rows_taken_for_independent_do_not() -> Non
     assert refuted(hits(lambda runs, draw: sample(runs, draw, apart=True), 0.5, runs), runs)
 
 
+def of_rare(p: float, rows: int, deviation: float, *, seen: bool = True) -> tuple[Callable[..., Limits], float]:
+    """A column of 0 and 1 that is asked as a mean; without ``seen`` its variance is estimated, as of any values."""
+
+    def sample(runs: int, draw: np.random.Generator) -> Limits:
+        met = draw.binomial(rows, p, runs).astype(float)
+        sums = np.stack([rows - met, np.zeros(runs), met], axis=1) + laplace((runs, 3), deviation, draw)
+        scores = mean_scores(sums, deviation)
+        return (replace(scores, between=np.array([0.0, 1.0, 0.0])) if seen else scores).limits(0.95)
+
+    return sample, p
+
+
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize(("p", "rows"), [(0.1, 30), (0.02, 200)])
+def test_a_rare_truth_in_numbers_has_the_interval_of_a_share(p: float, rows: int) -> None:
+    """The sum of t(1 − t) is 0 beside its noise; with an estimated variance the interval covers 90 to 92%."""
+    assert not refuted(hits(*of_rare(p, rows, 0.5), AT_ONCE), AT_ONCE)
+    assert refuted(hits(*of_rare(p, rows, 0.5, seen=False), AT_ONCE), AT_ONCE)
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("deviation", [0.05, 0.5, 1.41, 4.7])
+@pytest.mark.parametrize("p", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("rows", [30, 200, 1_000])
+def test_a_rare_truth_in_numbers_is_covered_in_many_runs(rows: int, p: float, deviation: float) -> None:
+    assert not refuted(hits(*of_rare(p, rows, deviation), LONG), LONG)
+
+
 @pytest.mark.alpha(1e-9)
 def test_rows_of_one_person_that_are_all_alike_need_the_whole_factor() -> None:
     """Three equal rows of everyone: with the limit as a factor the interval holds, without it does not."""

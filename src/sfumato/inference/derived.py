@@ -94,6 +94,11 @@ class Derived:
         return False
 
     @property
+    def population(self) -> "Population | None":
+        """What the intervals of a population are worked out from, for whoever computes on; None where there is none."""
+        return self._population()
+
+    @property
     def quality(self) -> str | None:
         """The key of the message that says how far the population's interval can be relied on; None without one."""
         sampled = self._population()

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INDEPENDENT",
+    "RAISED",
     "Population",
     "Residuals",
     "SampleDesign",
+    "Scatter",
     "design_of",
     "level_for",
     "nearly_normal",
@@ -41,6 +43,8 @@ __all__ = [
 
 RAISED = 1.2815515655446004  # standard deviations of its noise by which a private sum of squares is raised (90%)
 HALVINGS = 32
+SEEN = 2.0  # standard deviations of its noise above which values between the bounds are seen
+NOBODY, HALF_ROW = 1e-6, 0.5
 FEW, LITTLE = 200, 0.1  # skewed values: below this many, with a smaller share of noise, coverage is not stated
 OUTWARD = 1e-8  # of the distance of an end from the point: more than halving and double precision leave
 
@@ -55,6 +59,13 @@ class SampleDesign:
 
     rows: int = 1
     single: bool = False
+    families: bool = False
+    """Whether ``rows`` are those of a family and not of one person."""
+
+    @property
+    def quality(self) -> str:
+        """The key of the message that says what several rows of one person, or family, do to an interval."""
+        return "population.families" if self.families else "population.clusters"
 
 
 INDEPENDENT = SampleDesign()
@@ -69,8 +80,9 @@ def design_of(unit: Unit, limit: Limit | None, *, across: bool = False) -> Sampl
     """
     if limit is None:
         return SampleDesign(single=True)
+    families = isinstance(unit, Family)
     members = unit.size if isinstance(unit, Family) else 1
-    return SampleDesign(rows=members * (limit.rows if across else limit.rows_per_group))
+    return SampleDesign(rows=members * (limit.rows if across else limit.rows_per_group), families=families)
 
 
 class Population(Protocol):
@@ -113,6 +125,19 @@ def level_for(confidence: Exact, numbers: int, *, joint: bool) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scatter:
+    """The variance of a sum of residuals in each group: by ``squares``, with the deviation of the noise in these.
+
+    ``bound`` is the largest that values within bounds can have, ``noise`` the variance of the noise in the sum itself.
+    """
+
+    squares: "Floats"
+    doubt: "Floats"
+    bound: "Floats"
+    noise: "Floats"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Residuals:
     """Σy/Σx of a population in each group, by the sums of residuals y − θx: a mean where x is 1, or a share.
 
@@ -135,6 +160,8 @@ class Residuals:
     squares: "Floats | None" = None
     within: tuple[float, float] = (-math.inf, math.inf)
     design: SampleDesign = INDEPENDENT
+    between: "Floats | None" = None
+    """By which weights sums add up to Σt(1 − t) or a multiple of it: 0 where all values are bounds."""
     half: float = 0.0
     """What is taken off the distance: half a row where rows are counted."""
     exact_variance: bool = False
@@ -151,7 +178,7 @@ class Residuals:
         import numpy as np
 
         if self.design.rows > 1:
-            return "population.clusters"
+            return self.design.quality
         if self.squares is None:
             return "population.about" if self.exact_variance else "population.conservative"
         rows = self.sums @ self.number
@@ -197,25 +224,50 @@ class Residuals:
         middle = (least + most) / 2 if math.isfinite(least) and math.isfinite(most) else 0.0
         return np.clip(np.where(under == 0, middle, over / np.where(under == 0, 1.0, under)), least, most)
 
-    def _variances(self, ratio: "Floats") -> "tuple[Floats, Floats]":
-        """The variance of the sum of residuals at a ratio: what sampling brings at the most, and the noise."""
+    def scatter(self, ratio: "Floats") -> "Scatter":
+        """What the sums say of the variance of the sum of residuals at a ratio."""
         import numpy as np
 
         weights = self.over[None, :] - ratio[:, None] * self.under[None, :]
         noise = (weights**2) @ (self.noise**2)
         least, most = self.within
-        bound = None
+        bound = np.full(noise.shape, math.inf)
         if math.isfinite(least) and math.isfinite(most):
             rows = np.maximum(self.sums @ self.number, 1.0)
             bound = rows * np.maximum((ratio - least) * (most - ratio), 0.0)
-        if bound is not None and (self.squares is None or self.exact_variance):
-            return self.design.rows * bound, noise
+            if self.squares is None or self.exact_variance:
+                return Scatter(squares=bound, doubt=np.zeros(noise.shape), bound=bound, noise=noise)
         if self.squares is None:
             raise InvalidInput("neither squares nor bounds say how far residuals scatter; nothing was computed.")
         terms = self.squares[0] + ratio[:, None] * self.squares[1] + ratio[:, None] ** 2 * self.squares[2]
-        raised = (self.sums * terms).sum(axis=1) + RAISED * np.sqrt((terms**2) @ (self.noise**2))
-        found = np.maximum(raised, 0.0)
-        return self.design.rows * (found if bound is None else np.minimum(found, bound)), noise
+        doubt = np.sqrt((terms**2) @ (self.noise**2))
+        squares = (self.sums * terms).sum(axis=1)
+        if self.between is not None:
+            two = self.two_valued
+            squares, doubt = np.where(two, bound, squares), np.where(two, 0.0, doubt)
+        return Scatter(squares=squares, doubt=doubt, bound=bound, noise=noise)
+
+    @property
+    def two_valued(self) -> "Truths":
+        """Groups whose values are the two bounds, as far as the noise lets anybody see: 0 and 1 asked as a mean.
+
+        Their variance is the bound itself, as of a share. Estimated from few values that are 1 it is too small.
+        """
+        import numpy as np
+
+        if self.exact_variance or self.between is None:
+            return np.full(len(self.sums), self.exact_variance)
+        doubt = math.sqrt(float((self.between**2) @ (self.noise**2)))
+        found: Truths = self.sums @ self.between <= max(SEEN * doubt, NOBODY)
+        return found
+
+    def _variances(self, ratio: "Floats") -> "tuple[Floats, Floats]":
+        """The variance of the sum of residuals at a ratio: what sampling brings at the most, and the noise."""
+        import numpy as np
+
+        found = self.scatter(ratio)
+        raised = np.maximum(found.squares + RAISED * found.doubt, 0.0)
+        return self.design.rows * np.minimum(raised, found.bound), found.noise
 
     def _kept(self, ratio: "Floats", level: float) -> "Truths":
         """Whether the sum of residuals at a ratio is as near to 0 as sampling and noise leave it."""
@@ -229,7 +281,8 @@ class Residuals:
         total = sampling + noise
         share = np.zeros(total.shape) if self.gaussian else noise / np.where(total > 0, total, 1.0)
         reach = multiplier(share, level) * np.sqrt(total) * self._student(level)
-        found: Truths = np.maximum(np.abs(distance) - self.half, 0.0) <= reach
+        half = self.half if self.between is None else np.where(self.two_valued, HALF_ROW, self.half)
+        found: Truths = np.maximum(np.abs(distance) - half, 0.0) <= reach
         return found
 
     def _student(self, level: float) -> "Floats":
@@ -242,7 +295,7 @@ class Residuals:
         freedom = np.maximum(self.sums @ self.number / self.design.rows - 1, 1.0)
         upper = (1 + level) / 2
         found: Floats = stdtrit(freedom, upper) / ndtri(upper)
-        return found
+        return found if self.between is None else np.where(self.two_valued, 1.0, found)
 
     def _end(self, centre: "Floats", side: float, level: float) -> "Floats":
         """The farthest ratio on one side that is kept, a little beyond; the bound where that is kept."""

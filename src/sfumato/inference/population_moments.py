@@ -100,7 +100,7 @@ class VarianceScores:
     @property
     def quality(self) -> str:
         """At least the stated confidence, also for several rows of a person."""
-        return "population.clusters" if self.moments.design.rows > 1 else "population.conservative"
+        return self.moments.design.quality if self.moments.design.rows > 1 else "population.conservative"
 
     def at(self, places: Sequence[int]) -> Self:
         """Some of the groups."""
@@ -164,7 +164,7 @@ class CovarianceScores:
     @property
     def quality(self) -> str:
         """At least the stated confidence, also for several rows of a person."""
-        return "population.clusters" if self.moments.design.rows > 1 else "population.conservative"
+        return self.moments.design.quality if self.moments.design.rows > 1 else "population.conservative"
 
     def at(self, places: Sequence[int]) -> Self:
         """Some of the groups."""

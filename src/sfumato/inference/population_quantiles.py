@@ -44,7 +44,7 @@ class PopulationRanks:
     @property
     def quality(self) -> str:
         """About the stated confidence; more where there are ties, or several rows of a person."""
-        return "population.clusters" if self.design.rows > 1 else "population.ties"
+        return self.design.quality if self.design.rows > 1 else "population.ties"
 
     def at(self, places: Sequence[int]) -> Self:
         """Some of the groups."""

@@ -22,7 +22,7 @@ from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import ColumnFacts, Schema
 from sfumato.vault import Vault
 
-__all__ = ["ANY_PERIOD", "SqlQuestion", "is_asked"]
+__all__ = ["ANY_PERIOD", "SqlQuestion", "is_asked", "tests_of"]
 
 ANY_PERIOD = "{period}"
 """Stands for the version of the data in what is said of all periods."""
@@ -131,6 +131,16 @@ def is_asked(query: Query, text: str | None) -> bool:
     except InvalidInput:
         return False  # planned in other words than a file's: nothing says which query was meant
     return isinstance(query, Count | Aggregate) and isinstance(asked, dict) and asked.get("query") == _digest(query)
+
+
+def tests_of(text: str | None) -> str | None:
+    """The tests that stood in a plan beside a planned release; None where there were none."""
+    try:
+        asked = None if text is None else parse(text)
+    except InvalidInput:
+        return None
+    found = asked.get("tests") if isinstance(asked, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _facts(schema: Schema) -> str:

@@ -20,13 +20,15 @@ from sfumato.reports.plots.saving import svg_of
 from sfumato.reports.plots.theme import THEMES
 from sfumato.reports.rendering import Markup, render
 from sfumato.runner.delivery import write_whole
+from sfumato.runner.tested import TestedPlan
 
-__all__ = ["overview"]
+__all__ = ["TESTS_FILE", "overview"]
 
 Result = ChartSpec  # what a result of delivery holds, as JSON
 LANGUAGES = {"en": "index.html", "zh-Hans": "index.zh.html"}
 MOST_PANELS, MOST_ROWS = 6, 400
 OWN = FigureSource.OWN.value
+TESTS_FILE = "tests.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +63,23 @@ class PlanSeries:
         return f"{self.name}.csv" if self.source == OWN else f"{self.name}.{self.source}.csv"
 
 
-def overview(folder: Path, names: Sequence[str], *, plan: str) -> tuple[Path, ...]:
+def overview(folder: Path, names: Sequence[str], *, plan: str, tested: TestedPlan | None = None) -> tuple[Path, ...]:
     """Write the tables and the page of a folder of results, in place of earlier ones, and return their paths.
+
+    ``tested`` are the tests of the plan, with adjusted p-values.
 
     Public: all of it, as the results are. Cells that a spreadsheet would take for a formula are made harmless.
     """
     found = [series for name in names for series in _series(folder / name, name)]
     written = []
+    (folder / TESTS_FILE).unlink(missing_ok=True)
     for series in found:
         target = folder / series.file
         write_whole(target, _csv(series))
         written.append(target)
+    if tested is not None:
+        write_whole(folder / TESTS_FILE, _tests_csv(tested))
+        written.append(folder / TESTS_FILE)
     pictures = {series.file: _picture(series) for series in found}
     for language, file in LANGUAGES.items():
         others = {other: name for other, name in LANGUAGES.items() if other != language}
@@ -87,6 +95,10 @@ def overview(folder: Path, names: Sequence[str], *, plan: str) -> tuple[Path, ..
             say=lambda name, language=language, **facts: message(language, f"plan_page.{name}", **facts),
             shown=_shown,
             own=OWN,
+            tested=tested,
+            tests_file=TESTS_FILE,
+            chance=_chance,
+            facts=None if tested is None else _facts_of(tested, language),
         )
         write_whole(folder / file, page)
         written.append(folder / file)
@@ -158,6 +170,36 @@ def _csv(series: PlanSeries) -> str:
         where = (line.period, line.first, line.last, line.version, *line.group)
         rows.append((*where, line.column, line.value, line.low, line.high, series.limit))
     return "".join(",".join(map(_cell, row)) + "\r\n" for row in rows)
+
+
+def _tests_csv(tested: TestedPlan) -> str:
+    """One row for each test of a period that was released."""
+    heads = ("test", "period", "version", "difference", "low", "high", "p_value", "adjusted_p_value", "rejected")
+    ends = ("adjusted_by", "tests_in_family", "alpha", "declared_before")
+    rows: list[tuple[object, ...]] = [(*heads, *ends)]
+    tests = tested.tests
+    for line in tested.lines:
+        found = (line.estimate, line.low, line.high, line.p_value, line.adjusted)
+        verdict = "" if line.p_value is None else "yes" if line.rejected else "no"
+        how = (tests.method, tests.number, float(tests.alpha), "yes" if line.declared else "no")
+        rows.append((line.test, line.period, line.version, *found, verdict, *how))
+    return "".join(",".join(map(_cell, row)) + "\r\n" for row in rows)
+
+
+def _facts_of(tested: TestedPlan, language: str) -> dict[str, str]:
+    """What the page says of all tests together."""
+    tests = tested.tests
+    return {
+        "method": message(language, f"design.{tests.method.replace('-', '_')}"),
+        "number": f"{tests.number:,}",
+        "alpha": f"{100 * float(tests.alpha):.4g}",
+        "waiting": f"{tested.waiting:,}",
+    }
+
+
+def _chance(p: float | None) -> str:
+    """A p-value on the page."""
+    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _cell(value: object) -> str:

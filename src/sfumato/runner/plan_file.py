@@ -37,6 +37,7 @@ from sfumato.governance.terms import levels_of
 from sfumato.reports.publication import Grounds
 from sfumato.runner.asked import SqlQuestion
 from sfumato.runner.places import DataPath
+from sfumato.runner.planned_tests import PlannedTests, planned_tests
 from sfumato.tables.schema import Schema
 
 __all__ = ["PlanFile", "Planned"]
@@ -80,10 +81,10 @@ class PlanFile:
 
     ``grounds`` are the reason for its ε and the legal basis; while one is missing, what a run writes is a draft.
 
-    Guarantee: :attr:`digest` covers every question, schema and limit, every path as it is written, and the grounds, so
-    that a decision on it is one on what will be asked and published. Assumes: relative paths are taken from ``folder``,
-    where the file lies, and the digest does not cover it: that the files there hold the data that their names say is
-    the steward's word.
+    Guarantee: :attr:`digest` covers every question, schema and limit, every path as it is written, the tests and the
+    grounds, so that a decision on it is one on what will be asked and published. Assumes: relative paths are taken from
+    ``folder``, where the file lies, and the digest does not cover it: that the files there hold the data that their
+    names say is the steward's word.
     Public: every field; no data is opened.
     """
 
@@ -94,6 +95,7 @@ class PlanFile:
     grounds: Grounds
     plan: Plan
     entries: tuple[Planned, ...]
+    tests: PlannedTests | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> "PlanFile":
@@ -144,7 +146,7 @@ def _read(text: str, folder: Path) -> PlanFile:
         raise InvalidInput(f"this is not TOML: {wrong}; {NOT_READ}.") from None
     except (RecursionError, ValueError):  # ValueError: a whole number of thousands of digits
         raise InvalidInput(f"the TOML is nested too deep or holds an endless number; {NOT_READ}.") from None
-    _check_known(body, "the file", (*PARTS, "unit", "cap", "releases"))
+    _check_known(body, "the file", (*PARTS, "unit", "cap", "releases", "tests"))
     if body.get("kind") != "plan":
         raise InvalidInput(f'kind = "plan" is missing: this is another kind of file; {NOT_READ}.')
     if natural(_needed(body, "version", "the file", "version = 1"), "version") > VERSION:
@@ -159,16 +161,22 @@ def _read(text: str, folder: Path) -> PlanFile:
     aim = _choice(Aim, _needed(body, "aim", "the file", 'aim = "least cost"'), "aim")
     accounting = _choice(Accounting, body.get("accounting", "basic"), "accounting")
     tables = _table(body, "releases", "[releases.daily] with every = … and question = …")
-    releases, entries, schemas = [], [], dict[str, Schema]()
+    entries, schemas = list[Planned](), dict[str, Schema]()
     for name in tables:
         place = f"releases.{name}"
         facts = _table(tables, name, f"[{place}] with every = … and question = …", above="releases.")
         _check_known(facts, place, RELEASE)
         _check_file_name(name)
         planned = _at(place, lambda: _entry(name, facts, folder, year, unit, cap, schemas))  # noqa: B023 - called at once
-        beside = {"data": planned.data.text, "purpose": purpose, "recipient": recipient, **_stated(body)}
-        releases.append(_at(place, lambda: _release(planned, facts, aim, beside)))  # noqa: B023 - called at once
         entries.append(planned)
+    tests = _at("tests", lambda: _tests(body, entries, year, unit))
+    told = {} if tests is None else {"tests": tests.text}  # so that whoever decides on the plan decides on its tests
+    releases = []
+    for planned in entries:
+        beside = {"data": planned.data.text, "purpose": purpose, "recipient": recipient, **_stated(body), **told}
+        facts = tables[planned.name]
+        made = _at(f"releases.{planned.name}", lambda: _release(planned, facts, aim, beside))  # noqa: B023 - called at once
+        releases.append(made)
     _check_one_state(entries)
     _check_sums(releases, entries)
     plan = Plan(
@@ -189,7 +197,25 @@ def _read(text: str, folder: Path) -> PlanFile:
         grounds=grounds,
         plan=plan,
         entries=tuple(entries),
+        tests=tests,
     )
+
+
+def _tests(body: TomlTable, entries: list[Planned], year: int, unit: Unit) -> PlannedTests | None:
+    if "tests" not in body:
+        return None
+    facts = _table(body, "tests", "[tests.compare.name] with release, column, first and second")
+    asked = {entry.name: entry.asked for entry in entries}
+    if "tests" in {entry.name.casefold() for entry in entries}:
+        raise InvalidInput(f"a release has the name 'tests', and the table of the tests too; {NOT_READ}. Rename it.")
+    found = planned_tests(facts, asked, {entry.name: entry.every for entry in entries}, year, unit)
+    for test in found.tests:
+        if "sums" in body["releases"][test.release]:
+            raise Unsupported(
+                f"{test.name!r} tests {test.release!r}, which may be computed from finer periods without a release of "
+                f"its own; {NOT_READ}. Leave its sums out, or test the finer release."
+            )
+    return found
 
 
 def _stated(body: TomlTable) -> dict[str, str | None]:

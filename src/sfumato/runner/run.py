@@ -14,20 +14,22 @@ from sfumato.core.budget import Budget
 from sfumato.core.ledger import State
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
-from sfumato.errors import EngineFailed, InvalidInput, Unsupported
+from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import Charge
 from sfumato.governance.periods import Period, periods
 from sfumato.governance.plans import FigureSource, Schedule
 from sfumato.governance.terms import levels_of, written
 from sfumato.runner.adoption import check_carried_out
-from sfumato.runner.asked import is_asked
+from sfumato.runner.asked import is_asked, tests_of
 from sfumato.runner.delivery import Folder
 from sfumato.runner.figures import Recipe, Weighted, computed
-from sfumato.runner.overview import overview
+from sfumato.runner.overview import TESTS_FILE, overview
 from sfumato.runner.plan_file import PlanFile
+from sfumato.runner.planned_tests import PlannedTest
 from sfumato.runner.record import PlanRecord, check_adopted, check_planned, key_of
 from sfumato.runner.steps import Ingredient, Standing, Step, due_at
+from sfumato.runner.tested import TestedPlan, tested_plan
 from sfumato.vault import Vault
 
 __all__ = ["Fate", "Runner", "StepOutcome"]
@@ -112,8 +114,9 @@ class Runner:
                     written_anew = written_anew or bool(made.files)
                     yield made
         finally:
-            if written_anew:
-                overview(out, [entry.name for entry in self.file.entries], plan=self.file.plan.name)
+            if written_anew or (self.file.tests is not None and not (out / TESTS_FILE).is_file()):
+                names = [entry.name for entry in self.file.entries]
+                overview(out, names, plan=self.file.plan.name, tested=self._tested(answers))
 
     def correct(self, dataset: str, label: str) -> tuple[Dataset, tuple[str, ...]]:
         """Declare that the file of a period was corrected, and name the new version and the releases made anew of it.
@@ -292,6 +295,39 @@ class Runner:
         identifiers = {of: release.statement.identifier for of, release in releases.items()}
         file = folder.keep_figure(step.name, step.period, step.source, columns, parts, identifiers, versions)
         return StepOutcome(step=step, fate=Fate.COMPUTED, files=(file,))
+
+    def _tested(self, answers: "_Answers") -> TestedPlan | None:
+        """The tests of the plan, of all periods that were released; none where it has none, or a veto forbids it."""
+        if self.file.tests is None:
+            return None
+        tests, plan = self.file.tests, self.file.plan
+        planned = [
+            (test, period) for test in tests.tests for period in periods(plan.release(test.release).every, plan.year)
+        ]
+        wanted = {Ingredient(test.release, period) for test, period in planned}
+        charges = self._answers(wanted)
+        try:
+            self._check_use(dict.fromkeys(test.release for test in tests.tests))
+        except Refused:
+            return None
+
+        def answered(test: PlannedTest, period: Period) -> tuple[Release, str, bool] | None:
+            of = Ingredient(test.release, period)
+            found = answers.get(of, charges.get(of))
+            if found is None or not self._asks(of, release := self._answer(of, {of: found})):
+                return None
+            return release, self._version(of), self._declared(of, charges.get(of))
+
+        return tested_plan(tests, planned, answered)
+
+    def _declared(self, of: Ingredient, charge: Charge | None) -> bool:
+        """Whether the plan under which a period was charged has the tests of this one."""
+        if charge is None or self.file.tests is None:
+            return False
+        for digest in self.record.digests.get(of.period.last.year, ()):
+            if charge.idempotency == key_of(digest, of.release, self._version(of)):
+                return tests_of(self.record.plans[digest].release(of.release).question) == self.file.tests.text
+        return False
 
     def _answer(self, of: Ingredient, answers: "_Answers") -> Release:
         found = answers[of]

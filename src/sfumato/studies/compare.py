@@ -9,7 +9,7 @@ from sfumato.core.description import Phrase, Word
 from sfumato.core.limits import Limit
 from sfumato.core.query import Law
 from sfumato.core.release import Release, only_release
-from sfumato.core.units import Family, Record, User, describe
+from sfumato.core.units import Family, Record, Unit, User, describe
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.inference.cut_alike import check_cut_alike
 from sfumato.inference.derived import Derived, joined
@@ -23,11 +23,13 @@ from sfumato.studies.comparison import TwoSampleResult
 from sfumato.studies.draws import CellNoise, Numbers, generator_of
 from sfumato.studies.proportions import TwoByTwo
 
-__all__ = ["compare"]
+__all__ = ["COMPARED", "check_independent", "compare"]
 
 ONCE = Limit(groups=1, rows_per_group=1)
 SHARE, MEAN = "measure.proportion", "measure.mean"
 COUNTED = ("measure.count", "measure.persons")
+COMPARED = (SHARE, MEAN, *COUNTED)
+"""The kinds of measures of which two numbers can be compared."""
 
 
 def compare(
@@ -62,7 +64,8 @@ def compare(
         )
     sources = joined(one.sources, two.sources)
     for release in sources:
-        _check_independent(release, persons=kinds[0] == "measure.persons")
+        said = release.statement
+        check_independent(said.unit, said.limit, persons=kinds[0] == "measure.persons")
     check_cut_alike(sources, "the comparison")
     _check_own_noise(one, two)
     seeds = tuple(release.statement.identifier for release in sources)
@@ -127,9 +130,8 @@ def _called(kind: str) -> str:
     return {SHARE: "share", MEAN: "mean"}.get(kind, "count")
 
 
-def _check_independent(release: Release, *, persons: bool) -> None:
-    """Rows of one person are not independent; a person who is in several groups is not either."""
-    unit, limit = release.statement.unit, release.statement.limit
+def check_independent(unit: Unit, limit: Limit | None, *, persons: bool = False) -> None:
+    """Refuse rows of one person, which are not independent; a person who is in several groups is not either."""
     if isinstance(unit, Record):
         return
     if not isinstance(unit, User | Family) or limit is None:

@@ -105,7 +105,7 @@ def mean_difference_p_values(
     sampled /= np.sqrt(generator.chisquare(_freedom(groups), shape[:-1]) / _freedom(groups))[..., None]
     drawn = noise.draw(generator, (*shape, 3))
     rows = np.maximum(groups.rows + drawn.sum(axis=-1), 2.0)
-    means = np.clip(common + (sampled + (drawn * _weights(common)[..., :]).sum(axis=-1)) / rows, 0.0, 1.0)
+    means = (sampled + (drawn * _weights(common)[..., :]).sum(axis=-1)) / rows
     found: Numbers = (1 + (np.abs(means[..., 0] - means[..., 1]) >= seen - TIE).sum(axis=0)) / (replicates + 1)
     return found
 

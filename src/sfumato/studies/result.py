@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.description import Phrase, Word, plain
 from sfumato.core.exact import Exact, probability
@@ -16,6 +16,7 @@ from sfumato.core.release import Presenter, Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.suggestion import did_you_mean
 from sfumato.core.terminal import harmless_text
+from sfumato.core.units import Family
 from sfumato.errors import InvalidInput
 from sfumato.studies.exporting import html_page, latex_page, word_page, workbook_page, written_text
 from sfumato.studies.printing import ResultPage, TextTable, printed_page
@@ -47,6 +48,9 @@ class StudyResult(ABC):
     """
 
     __slots__ = ()
+
+    members_apart: ClassVar[bool] = True
+    """Whether members of one family are taken for independent of each other, which a note then says."""
 
     if TYPE_CHECKING:
 
@@ -181,11 +185,17 @@ class StudyResult(ABC):
             title=self.word(self.title, language),
             facts=tuple((self.word(name, language), self.word(value, language)) for name, value in said),
             tables=tuple(self._texts(table, language) for table in tables),
-            notes=tuple(self.word(note, language) for note in self.notes),
+            notes=tuple(self.word(note, language) for note in (*self.notes, *self._of_families)),
             protection=tuple(self._protection(language)),
             colon=self.word(Phrase("study.colon"), language),
             more=self.word(Phrase("study.more", {"rows": "{rows}"}), language),
         )
+
+    @property
+    def _of_families(self) -> tuple[Word, ...]:
+        """Said where families are protected: rows of one family are no more independent than rows of one person."""
+        protected = any(isinstance(release.statement.unit, Family) for release in self.sources)
+        return (Phrase("study.family"),) if protected and self.members_apart else ()
 
     def _texts(self, table: ResultTable, language: str) -> TextTable:
         yes, no = (self.word(Phrase(f"study.{each}"), language) for each in ("yes", "no"))

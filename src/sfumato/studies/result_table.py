@@ -27,8 +27,19 @@ MOST_PLACES, PLACES = 8, 4
 SMALL_P = 0.001
 MOST_FOUND = 20
 
-SAME = {"p": "p_value", "std_error": "standard_error", "std_err": "standard_error", "se": "standard_error"}
-"""Short names of columns, and what they are short for."""
+SAME = {
+    "cumulative_hazard": "hazard",
+    "df": "degrees_of_freedom",
+    "p": "p_value",
+    "p(first_>_second)": "superiority",
+    "se": "standard_error",
+    "standard_deviation_(raised)": "raised_standard_deviation",
+    "standard_error_of_the_logarithm": "log_standard_error",
+    "std_err": "standard_error",
+    "std_error": "standard_error",
+    "χ²": "chi2",
+}
+"""Other names of columns, and the key that each is known by."""
 ENDS = frozenset({"low", "high", "lower", "upper"})
 ERRORS = frozenset({"standard_error"})
 CHANCES = frozenset({"p_value", "p_adjusted", "adjusted_p", "adjusted_p_value"})
@@ -54,41 +65,99 @@ STATISTICS = frozenset(
 
 COLUMNS = frozenset(
     {
+        "adjusted_p_value",
         "arm",
         "at_risk",
+        "auc",
+        "bias",
+        "chi2",
         "coefficient",
         "degrees_of_freedom",
         "difference",
+        "difference_within_blocks",
         "estimate",
         "events",
+        "excludes_null",
+        "false_positive_rate",
         "group",
+        "hazard",
         "hazard_ratio",
         "high",
+        "log_standard_error",
         "low",
         "mean",
         "median",
         "method",
         "n",
+        "noise_share_of_variance",
+        "noise_variance_per_cell",
+        "observed",
         "odds_ratio",
         "p_value",
         "power",
+        "power_lost_to_noise",
+        "power_without_noise",
         "quantity",
+        "raised_standard_deviation",
         "rate_ratio",
         "ratio",
+        "rejected",
+        "replicates",
         "rmst",
         "rows",
+        "rows_per_arm",
+        "rows_standard_error",
+        "score_from",
+        "score_to",
         "share",
+        "simulated_copies",
+        "size",
+        "slope",
         "standard_error",
         "statistic",
+        "superiority",
         "survival",
         "term",
+        "test",
         "time",
+        "total",
+        "true_positive_rate",
+        "weight",
         "z",
     }
 )
 """Names of columns that have words in other languages, in the group ``study_column`` of the catalogue."""
 
-TABLES = frozenset({"coefficients", "curves", "estimates", "groups", "medians", "power", "test", "tests"})
+TABLES = frozenset(
+    {
+        "auc",
+        "band",
+        "batches",
+        "bias",
+        "calibration",
+        "coefficients",
+        "counts",
+        "curve",
+        "curves",
+        "difference",
+        "estimates",
+        "groups",
+        "hazard",
+        "hazard_ratio",
+        "log_rank",
+        "median",
+        "medians",
+        "power",
+        "replication",
+        "rmst",
+        "rmst_difference",
+        "strata",
+        "survival",
+        "survival_at",
+        "test",
+        "tests",
+    }
+)
 """Names of tables that have words in other languages, in the group ``study_table``."""
 
 

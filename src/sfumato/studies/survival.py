@@ -38,6 +38,7 @@ __all__ = ["LogRankResult", "SurvivalEstimates", "SurvivalLayout", "SurvivalResu
 
 USUAL = Fraction(19, 20)
 EVENTS = 30  # of a group; with fewer, mean times cover less than they say
+LOW_COVER = 94.0  # percent, in place of 95: below, a note says so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,13 +220,29 @@ class SurvivalResult(StudyResult):
             if curve.stop < len(self.layout.times):
                 time = _shown_time(self.layout.times[int(curve.stop)])
                 notes.append(Phrase("survival.stops", {"group": self._named(place), "time": time}))
-        return (*notes, *self._few)
+        return (*notes, *self._few, *self._late)
 
     @property
     def _few(self) -> tuple[Word, ...]:
         """Said where intervals of what is read off the curves may cover less than they say."""
         rows = any(curve.number < 6 * np.sqrt(self.noise.at_risk[0]) or curve.number < 200 for curve in self.curves)
         return (Phrase("survival.few"),) if rows or any(cells[0].sum() < EVENTS for cells in self.cells) else ()
+
+    @property
+    def _late(self) -> tuple[Word, ...]:
+        """Said where many were censored before a step that takes a large part of those who are left.
+
+        The sampling variance there is that of the number at risk before the step; after it fewer are left. ``short`` is
+        by how much the variance is too small, at the step where it is most so.
+        """
+        short = 1.0
+        for curve in self.curves:
+            clear = curve.estimable & (curve.events > 2 * np.sqrt(self.noise.variance))
+            before = np.clip(np.append(1.0, curve.survival[:-1]), 1e-9, 1.0)
+            right = np.clip(curve.at_risk / before, 1.0, curve.number)
+            short = max(short, float(np.where(clear, curve.effective / right, 1.0).max()))
+        cover = 100 * (1 - 2 * norm.sf(_factor(0.95) / math.sqrt(short)))
+        return (Phrase("survival.late", {"cover": f"{math.floor(cover)}"}),) if cover < LOW_COVER else ()
 
     @property
     def _blocks(self) -> int:
@@ -330,7 +347,7 @@ class SurvivalResult(StudyResult):
                 "estimate": [each[0] for each in ends],
                 "low": [each[1] for each in ends],
                 "high": [each[2] for each in ends],
-                "log_error": [each[3] for each in ends],
+                "log_standard_error": [each[3] for each in ends],
             }
             return ResultTable(name="hazard ratio", columns=columns)
 
@@ -342,6 +359,7 @@ class SurvivalResult(StudyResult):
 
     def _estimates(self, named: Word, made: Callable[[float], ResultTable], *notes: Word) -> SurvivalEstimates:
         said = [Phrase("survival.covers"), *([Phrase("survival.rounded")] if self.layout.rounded else []), *self._few]
+        said += self._late
         return SurvivalEstimates(sources=self.sources, named=named, made=made, notes=(*said, *notes))
 
     def _several(self) -> None:

@@ -81,6 +81,7 @@ def mean_of(reader: Reader, of: Clamped) -> Residuals:
         under=number,
         number=number,
         squares=np.array([last, -2 * spots, number]) if squared else None,
+        between=(spots == 0.5).astype(float) if squared else None,
         within=(0.0, 1.0),
         design=design(reader) or INDEPENDENT,
         rounding=float(rounding_of(reader, of) / of.width) if of.width else 0.0,

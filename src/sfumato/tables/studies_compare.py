@@ -19,7 +19,7 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.studies import means
 from sfumato.studies.compared import ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares, GroupComparison
 from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
-from sfumato.studies.draws import CellNoise, Numbers, seeded_by
+from sfumato.studies.draws import CellNoise, Numbers, multiplier, seeded_by
 from sfumato.studies.proportions import TwoByTwo
 from sfumato.tables.clamped import clamped
 from sfumato.tables.keys import KeyValue
@@ -71,7 +71,8 @@ def two_sample(
             f"test={test!r} is not known; nothing was done. Say {', '.join(map(repr, TESTS))}. More than two groups, "
             f"and a trend over them, are for contingency(...).{did_you_mean(test, TESTS)}"
         )
-    truth = _is_truth(table, outcome)
+    counted = test not in ON_VALUES and _is_zero_one(table, outcome)
+    truth = counted or _is_truth(table, outcome)
     if test in ON_SHARES and not truth:
         raise InvalidInput(
             f"test={test!r} compares shares, and {_named(outcome)} is a number; nothing was done. Give a condition, "
@@ -90,9 +91,9 @@ def two_sample(
         table = table.group_by(blocks) if isinstance(blocks, str) else table.group_by(block=blocks)
     grouped, names = _grouped(table, by, groups)
     if blocks is not None:
-        return _within_blocks(grouped, outcome, names)
+        return _within_blocks(grouped, outcome, names, counted=counted)
     if truth:
-        return _of_shares(grouped, outcome, names, conditional=test == "exact")
+        return _of_shares(grouped, outcome, names, conditional=test == "exact", counted=counted)
     if isinstance(outcome, Expression):
         raise AssertionError  # a condition is a truth
     return (_of_ranks if test == "rank" else _of_means)(grouped, outcome, names, bins)
@@ -196,6 +197,12 @@ def _is_truth(table: "Table", outcome: Outcome) -> bool:
     return True
 
 
+def _is_zero_one(table: "Table", outcome: Outcome) -> bool:
+    """Whether an outcome is a column of whole numbers between 0 and 1: a truth in numbers, and a share is its mean."""
+    whole = isinstance(outcome, str) and outcome in table.integers | table.wholes
+    return whole and outcome in table.bounds and tuple(table.bounds[str(outcome)]) == (0, 1)
+
+
 def _holds_truth(table: "Table", column: str | Term) -> bool:
     """Whether a column has no public values but true and false."""
     if not isinstance(column, str) or column in table.bounds:
@@ -204,18 +211,23 @@ def _holds_truth(table: "Table", column: str | Term) -> bool:
     return known is None or all(isinstance(value, bool) for value in known.values)
 
 
-def _split(outcome: Outcome) -> Term:
-    """True where the outcome is met and false where it is not; a missing truth value is neither."""
+def _split(outcome: Outcome, *, counted: bool = False) -> Term:
+    """True where the outcome is met and false where it is not; a missing truth value is neither.
+
+    With ``counted`` it is a column of 0 and 1, and values beyond are held to these as bounds hold them.
+    """
     if isinstance(outcome, Expression):
         return when(outcome).then(MET).when(~outcome).then(UNMET)
     column = col(outcome) if isinstance(outcome, str) else outcome
+    if counted:
+        return when(column >= 1).then(MET).when(column < 1).then(UNMET)
     return when(column == MET).then(MET).when(column == UNMET).then(UNMET)
 
 
 def _of_shares(
-    grouped: "Table", outcome: Outcome, names: tuple[str, str], *, conditional: bool
+    grouped: "Table", outcome: Outcome, names: tuple[str, str], *, conditional: bool, counted: bool
 ) -> Study[TwoSampleResult]:
-    said: tuple[Word, ...] = (Phrase("compare.undecided"),) if isinstance(outcome, Expression) else ()
+    said = _said_of_shares(outcome, counted=counted)
 
     def made(release: Release) -> TwoSampleResult:
         cells, noise = _cells(release, 2, 2), CellNoise.of(release.statement.law)
@@ -228,11 +240,20 @@ def _of_shares(
             said,
         )
 
-    return Study(question=grouped.group_by(outcome=_split(outcome)).count(), made=made, foreseen=_Foreseen("shares"))
+    question = grouped.group_by(outcome=_split(outcome, counted=counted)).count()
+    return Study(question=question, made=made, foreseen=_Foreseen("shares"))
 
 
-def _within_blocks(grouped: "Table", outcome: Outcome, names: tuple[str, str]) -> Study[TwoSampleResult]:
-    said: tuple[Word, ...] = (Phrase("compare.undecided"),) if isinstance(outcome, Expression) else ()
+def _said_of_shares(outcome: Outcome, *, counted: bool) -> tuple[Word, ...]:
+    if isinstance(outcome, Expression):
+        return (Phrase("compare.undecided"),)
+    return (Phrase("compare.zero_one"),) if counted else ()
+
+
+def _within_blocks(
+    grouped: "Table", outcome: Outcome, names: tuple[str, str], *, counted: bool
+) -> Study[TwoSampleResult]:
+    said = _said_of_shares(outcome, counted=counted)
     blocks = len(grouped.by[0].values)
 
     def made(release: Release) -> TwoSampleResult:
@@ -242,13 +263,14 @@ def _within_blocks(grouped: "Table", outcome: Outcome, names: tuple[str, str]) -
         )
         return _result(release, compared, names, outcome, said)
 
-    foreseen = _Foreseen("shares", blocks=blocks)
-    return Study(question=grouped.group_by(outcome=_split(outcome)).count(), made=made, foreseen=foreseen)
+    question = grouped.group_by(outcome=_split(outcome, counted=counted)).count()
+    return Study(question=question, made=made, foreseen=_Foreseen("shares", blocks=blocks))
 
 
 def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bins: object) -> Study[TwoSampleResult]:
     del bins
     of = clamped(outcome, grouped.bounds)
+    said: tuple[Word, ...] = (Phrase("compare.maybe_zero_one"),) if of.low == 0 and of.high == 1 else ()
 
     def made(release: Release) -> TwoSampleResult:
         (one, noise), (two, _) = (means.parts_of(each) for each in release["variance"].moments)
@@ -262,10 +284,10 @@ def _of_means(grouped: "Table", outcome: str | Term, names: tuple[str, str], bin
             width=float(of.width),
             released=(float(one.sum()), float(two.sum())),
         )
-        return _result(release, compared, names, outcome)
+        return _result(release, compared, names, outcome, said)
 
     foreseen = _Foreseen("means", low=of.low, high=of.high)
-    return Study(question=grouped.variance(outcome), made=made, foreseen=foreseen)
+    return Study(question=grouped.variance(outcome), made=made, foreseen=foreseen, told=foreseen.noise_of_means)
 
 
 def _of_ranks(
@@ -358,6 +380,22 @@ class _Foreseen:
         if rows < least:
             return (*lines, f"With {rows:,} rows in each group no verdict is likely.")
         return (*lines, self._sentence(rows, deviation))
+
+    def noise_of_means(self, preview: Preview, rows: int | None) -> str:
+        """How far noise alone moves a mean, in the units of the value; that of the released variances nobody reads."""
+        percent = plain(100 * preview.confidence)
+        start = f"{preview.numbers} group(s) at {preview.spend}"
+        if rows is None:
+            depends = "how far noise moves a mean depends on how many rows a group has; say rows=…."
+            return f"{start}: {depends} Nothing was read or spent."
+        noise = CellNoise.of(preview.mechanism.law, STEPS)
+        # The three sums of a value enter its mean with −μ, ½ − μ and 1 − μ: most at a bound.
+        size = float(multiplier(noise.fourth * (1 + 0.5**4) / (1.25 * noise.variance) ** 2, float(preview.confidence)))
+        margin = float(self.high - self.low) * size * (1.25 * noise.variance) ** 0.5 / max(rows, 1)
+        return (
+            f"{start}: the noise alone moves each mean by ±{margin:.3g} at the most with {percent}% confidence, in the "
+            f"units of the value and with {rows:,} rows in a group. Nothing was read or spent."
+        )
 
     def _sentence(self, rows: int, deviation: float) -> str:
         intro = f"With {rows:,} rows in each group, 80 of 100 such studies find (p < 0.05)"

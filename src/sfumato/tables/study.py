@@ -22,9 +22,11 @@ class StudyPreview:
     numbers: Preview
     notes: tuple[str, ...]
     """Where the method has no verdict, and how many rows it needs to have one."""
+    told: str = ""
+    """What the noise does to the figures that are read, where these are not the numbers that are released."""
 
     def __str__(self) -> str:
-        return "\n".join([str(self.numbers), *self.notes])
+        return "\n".join([self.told or str(self.numbers), *self.notes])
 
     __repr__ = __str__
 
@@ -41,13 +43,16 @@ class Study(Generic[Result]):
     made: Callable[[Release], Result]
     foreseen: Callable[[Preview, int | None], tuple[str, ...]] = lambda preview, rows: ()
     """What the method needs at this spend, with the rows that are expected in each group where they are told."""
+    told: Callable[[Preview, int | None], str] | None = None
+    """What a preview says of the noise, in the place of that in the numbers that are released."""
 
     def preview(
         self, *, epsilon: Exact, delta: Exact = 0, confidence: Exact = Fraction(19, 20), rows: int | None = None
     ) -> StudyPreview:
         """Say what to expect, from public facts alone; ``rows`` is how many are expected in each group."""
         numbers = self.question.preview(epsilon=epsilon, delta=delta, confidence=confidence, rows=rows)
-        return StudyPreview(numbers=numbers, notes=self.foreseen(numbers, rows))
+        told = "" if self.told is None else self.told(numbers, rows)
+        return StudyPreview(numbers=numbers, notes=self.foreseen(numbers, rows), told=told)
 
     def release(
         self,
