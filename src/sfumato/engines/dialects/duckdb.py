@@ -63,6 +63,8 @@ class DuckDB(Dialect):
     title = "DuckDB"
     sieves = True
     """Its scans are quick, and putting rows in order costs memory."""
+    places_keys = True
+    """Joining 100,000 texts with two takes more than twice as long as comparing them with both."""
     closes_by_membership = True
     """A join would keep all wedges in memory, and pass edges by them."""
 
