@@ -8,9 +8,10 @@ secret and for any marks. Why marks are made of whole numbers: docs/decisions/00
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,9 @@ class Kept:
     cell: str
     person: str
     world: str
+    values: Mapping[Value, str]
+    loose: bool
+    """Whether rows that lie in no cell are still there, with null for one; only without a share."""
 
 
 def kept_rows(
@@ -90,9 +94,12 @@ def kept_rows(
     keys: Sequence[KeyColumn],
     share: Share | None,
     needed: Iterable[str] = (),
+    values: Sequence[Value] = (),
     world: str | None = None,
 ) -> Kept:
     """The rows that count, each with the number of its cell in the product of ``keys``, the last key fastest.
+
+    ``needed`` names columns to keep, ``values`` what is worked out of each row beside them.
 
     Guarantee: with a share, the rows of a person lie in at most ``groups`` cells, which depend on that person's rows
     and the secret alone. ``world`` names a column that tells several datasets in one table apart; each is treated as if
@@ -101,9 +108,17 @@ def kept_rows(
     cells = prod(key.size for key in keys)
     all_groups = share is None or share.single or share.limit.groups >= cells
     plan = _Plan(table, keys, share, world, marked=not all_groups)
-    rows = plan.begun(table if where is None else table.filter(predicate(where, table)), needed)
+    made = {each: plan.name(f"value{place}") for place, each in enumerate(dict.fromkeys(values))}
+    rows = plan.begun(table if where is None else table.filter(predicate(where, table)), needed, made)
     found = plan.in_cells(rows) if all_groups else plan.few_groups(rows)
-    return Kept(rows=found, cell=plan.name("cell"), person=plan.name("person"), world=plan.name("world"))
+    return Kept(
+        rows=found,
+        cell=plan.name("cell"),
+        person=plan.name("person"),
+        world=plan.name("world"),
+        values=made,
+        loose=share is None and plan.narrows,
+    )
 
 
 class _Plan:
@@ -127,9 +142,19 @@ class _Plan:
     def name(self, of: str) -> str:
         return self.prefix + of
 
-    def begun(self, rows: ir.Table, raw: Iterable[str]) -> ir.Table:
-        """The columns that are needed, keys and person among them; rows of nobody are gone."""
-        made = {self.name(f"key{place}"): self._key(key, rows) for place, key in self.looked_up.items()}
+    @property
+    def narrows(self) -> bool:
+        """Whether a key that is placed can have none of its values, so that its row is in no cell."""
+        return any(not key.other for key in self.placed.values())
+
+    def begun(self, rows: ir.Table, raw: Iterable[str], values: Mapping[Value, str]) -> ir.Table:
+        """The columns that are needed, keys and person among them; rows of nobody are gone.
+
+        So are rows of persons that lie in no cell by a key that is placed. Without persons these are left to whoever
+        adds up by cell: to drop them here, the engine would work the place of each row out twice.
+        """
+        made = {name: value(each, rows) for each, name in values.items()}
+        made |= {self.name(f"key{place}"): self._key(key, rows) for place, key in self.looked_up.items()}
         if self.share is not None:
             made[self.name("person")] = rows[self.share.column]
         if self.world is not None:
@@ -137,11 +162,11 @@ class _Plan:
         cell = self.name("cell")
         made[cell] = whole(0)
         for place, key in self.placed.items():
-            found = key_place(key.value, self._key(key, rows), key.values, rows)
+            found = key_place(key.value, partial(self._key, key, rows), key.values, rows)
             made[cell] += (found.fill_null(whole(len(key.values))) if key.other else found) * whole(self._stride(place))
         rows = rows.select(*(rows[column] for column in sorted(raw)), **made)
         there = [] if self.share is None else [rows[self.name("person")].notnull()]
-        there += [] if all(key.other for key in self.placed.values()) else [rows[cell].notnull()]
+        there += [rows[cell].notnull()] if self.share is not None and self.narrows else []
         return rows.filter(there) if there else rows
 
     def _key(self, key: KeyColumn, rows: ir.Table) -> ir.Value:

@@ -5,7 +5,7 @@ Which way is taken depends on the question and the declared keys alone, never on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,8 @@ def is_placed(value: Value | None, values: Sequence[KeyValue], dialect: Dialect)
     return len(values) <= FEW and not any(isinstance(key, str) and "\0" in key for key in values)
 
 
-def place(value: Value | None, key: ir.Value, values: Sequence[KeyValue], table: ir.Table) -> ir.Value:
-    """The place of a row's ``key`` in ``values``, from 0; null where it has none."""
+def place(value: Value | None, key: Callable[[], ir.Value], values: Sequence[KeyValue], table: ir.Table) -> ir.Value:
+    """The place of a row's key in ``values``, from 0; null where it has none. ``key`` makes the key itself."""
     import ibis
 
     none = ibis.null("int64")
@@ -46,11 +46,12 @@ def place(value: Value | None, key: ir.Value, values: Sequence[KeyValue], table:
     if constants is not None and isinstance(value, CaseWhen | Cut):
         at = {(type(each), each): whole(number) for number, each in enumerate(values)}
         return place_of(value, [at.get((type(each), each), none) for each in constants], table)
+    found = key()
     if _in_a_row(values):
         first, last = whole(int(values[0])), whole(int(values[-1]))  # type: ignore[arg-type]  # whole numbers, as was asked
-        return ibis.cases(((key >= first) & (key <= last), key.cast("int64") - first), else_=none)
+        return ibis.cases(((found >= first) & (found <= last), found.cast("int64") - first), else_=none)
     listed = (whole(each) if type(each) is int else ibis.literal(each) for each in values)
-    return ibis.cases(*((key == each, whole(number)) for number, each in enumerate(listed)), else_=none)
+    return ibis.cases(*((found == each, whole(number)) for number, each in enumerate(listed)), else_=none)
 
 
 def _in_a_row(values: Sequence[KeyValue]) -> bool:

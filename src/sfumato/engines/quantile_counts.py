@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from sfumato.engines.bounded import placed
+from sfumato.engines.bounded import in_a_cell, placed
 from sfumato.engines.contribution_limits import KeyColumn, Share, kept_rows
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Expression, Term, columns_of
+from sfumato.engines.expressions import Expression, Term
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import whole
@@ -91,15 +91,15 @@ def rows_by_value(
     """
     told = ~Term(lattice.value).isnull()  # rows without a value must not take a place of those that have one
     where = told if where is None else where & told
-    needed = columns_of(lattice.value)
-    kept = kept_rows(table, where=where, keys=keys, share=share, needed=needed, world=world)
-    rows, places = placed(kept.rows, [lattice])
+    kept = kept_rows(table, where=where, keys=keys, share=share, values=[lattice.value], world=world)
+    rows, places = placed(kept.rows, [lattice], kept.values)
     side = {} if world is None else {"world": rows[kept.world]}
     person = {} if share is None else {"person": rows[kept.person]}
     rows = rows.select(**side, **person, cell=rows[kept.cell], value=places[lattice], one=whole(1))
     dialect = dialect_of(table)
     if share is None or share.single:
-        return rows.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(rows.one))
+        totals = rows.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(rows.one))
+        return in_a_cell(totals, "total", loose=kept.loose)
     own = rows.group_by([*side, "person", "cell", "value"]).aggregate(rows=rows.one.sum().cast("int64"))
     own = _few_rows(own, share, list(side))
     return own.group_by([*side, "cell", "value"]).aggregate(total=dialect.total(own.rows))

@@ -65,7 +65,7 @@ class Frame:
         return embedded()
 
     def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
-        """Read off the copy when it was made; a process that was forked off has no copy, and is told before a charge."""
+        """Read off the copy when it was made; a process that was forked off has none, and is told before a charge."""
         if os.getpid() != self._process:
             raise LookupError("the copy is held by another process")
         return dict(self._types)
@@ -206,9 +206,9 @@ def _holds(kind: pa.DataType) -> bool:
 def _held_by_engine(frame: pa.Table) -> tuple[str, dict[str, dt.DataType]]:
     """The name of a copy, and the types that the engine gave to its columns."""
     name = f"frame_{secrets.token_hex(8)}"
-    with suppress(Exception):  # its words may quote a value: raised outside, the error does not carry them
-        with embedded() as engine:
-            return name, dict(engine.create_table(name, frame).schema().items())
+    # The engine's words may quote a value: raised outside, the error does not carry them.
+    with suppress(Exception), embedded() as engine:
+        return name, dict(engine.create_table(name, frame).schema().items())
     raise EngineFailed(
         f"{Frame.engine} could not open {Frame.label}; nothing was read and nothing was spent. {Frame.advice}"
     )
