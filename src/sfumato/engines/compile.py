@@ -13,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from sfumato.engines import arithmetic, clocks
-from sfumato.engines.dialect import Dialect, PublicValue, builtin
+from sfumato.engines.dialect import Dialect, builtin
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import (
     Absolute,
@@ -106,7 +106,7 @@ def value(expression: Value | Term, table: ir.Table) -> ir.Value:
     return _Compiler(table).operand(node).nullable()
 
 
-def constants_of(node: Value | None) -> tuple[PublicValue, ...] | None:
+def constants_of(node: Value | None) -> tuple[str | int, ...] | None:
     """What a case or a cut can give, in the order of its branches or bins; None where that is not a list of constants.
 
     Constants of one type, that is, which are held as they are written: no number, and no time.
@@ -116,9 +116,9 @@ def constants_of(node: Value | None) -> tuple[PublicValue, ...] | None:
             return node.labels
         case CaseWhen():
             given = [branch.then for branch in node.branches] + ([] if node.otherwise is None else [node.otherwise])
-            for plain in (Text, Whole, Truth):
-                if all(isinstance(each, plain) for each in given):
-                    return tuple(each.value for each in given)  # type: ignore[union-attr]  # constants, as was asked
+            if len({type(each) for each in given}) == 1:
+                found = tuple(each.value for each in given if isinstance(each, Text | Whole | Truth))
+                return found or None
     return None
 
 
