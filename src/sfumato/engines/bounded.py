@@ -8,15 +8,16 @@ Proof: docs/proofs/bounded_totals.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sfumato.engines.compile import value
 from sfumato.engines.contribution_limits import KeyColumn, KeyValue, Share, kept_rows
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Expression
+from sfumato.engines.expressions import Expression, Value
 from sfumato.engines.lattice import Lattice, on_lattice
 from sfumato.engines.sufficient_statistics import Gauge
 from sfumato.engines.totals import brought_out
@@ -24,7 +25,7 @@ from sfumato.engines.totals import brought_out
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["KeyColumn", "KeyValue", "Share", "bounded_totals", "placed", "totals_by_cell"]
+__all__ = ["KeyColumn", "KeyValue", "Share", "bounded_totals", "in_a_cell", "placed", "totals_by_cell"]
 
 
 def bounded_totals(
@@ -66,8 +67,10 @@ def totals_by_cell(
     brute-force laws put all neighbours of a table side by side that way. The hash does not see it.
     """
     needed = set().union(*(gauge.columns for gauge in gauges))
-    kept = kept_rows(table, where=where, keys=keys, share=share, needed=needed, world=world)
-    rows, places = placed(kept.rows, [lattice for gauge in gauges for lattice in gauge.lattices])
+    lattices = [lattice for gauge in gauges for lattice in gauge.lattices]
+    values = [lattice.value for lattice in lattices]
+    kept = kept_rows(table, where=where, keys=keys, share=share, needed=needed, values=values, world=world)
+    rows, places = placed(kept.rows, lattices, kept.values)
     measured = [gauge.of_row(rows, places) for gauge in gauges]
     if share is None:
         measured = [gauge.of_record(row) for gauge, row in zip(gauges, measured, strict=True)]
@@ -78,7 +81,7 @@ def totals_by_cell(
     dialect = dialect_of(table)
     if share is None:
         sums = {f"part{place}": dialect.total(rows[name]) for place, name in enumerate(_flat(names))}
-        return rows.group_by([*side, "cell"]).aggregate(**sums)
+        return in_a_cell(rows.group_by([*side, "cell"]).aggregate(**sums), "part0", loose=kept.loose)
     pairs = rows
     if not share.single:
         pairs = rows.group_by([*side, "person", "cell"]).aggregate(**{name: rows[name].sum() for name in _flat(names)})
@@ -91,8 +94,19 @@ def totals_by_cell(
     return pairs.group_by([*side, "cell"]).aggregate(**{name: dialect.total(pairs[name]) for name in parts})
 
 
-def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[Lattice, ir.Value]]:
-    """The rows with the lattice point of each value beside them.
+def in_a_cell(totals: ir.Table, total: str, *, loose: bool) -> ir.Table:
+    """Totals by cell without those of rows in none, if there are such.
+
+    A total is never null. It is asked for all the same, because DuckDB would ask a condition on the cell alone of each
+    row before adding up, and work the cell out twice.
+    """
+    return totals.filter(totals["cell"].notnull() | totals[total].isnull()) if loose else totals
+
+
+def placed(
+    rows: ir.Table, lattices: Sequence[Lattice], values: Mapping[Value, str] = MappingProxyType({})
+) -> tuple[ir.Table, dict[Lattice, ir.Value]]:
+    """The rows with the lattice point of each value beside them; ``values`` names those that are columns already.
 
     Value and place are made columns one after the other, so that the parts of a gauge name them instead of repeating
     them: the text of a question would grow a hundredfold.
@@ -102,8 +116,10 @@ def placed(rows: ir.Table, lattices: Sequence[Lattice]) -> tuple[ir.Table, dict[
     names = {lattice: next(free) for lattice in dict.fromkeys(lattices)}
     if not names:
         return rows, {}
-    rows = rows.mutate(**{name: value(lattice.value, rows) for lattice, name in names.items()})
-    rows = rows.mutate(**{name: on_lattice(lattice, rows[name]) for lattice, name in names.items()})
+    missing = {name: value(lattice.value, rows) for lattice, name in names.items() if lattice.value not in values}
+    rows = rows.mutate(**missing) if missing else rows
+    held = {lattice: rows[values.get(lattice.value, name)] for lattice, name in names.items()}
+    rows = rows.mutate(**{name: on_lattice(lattice, held[lattice]) for lattice, name in names.items()})
     return rows, {lattice: rows[name] for lattice, name in names.items()}
 
 

@@ -75,7 +75,7 @@ from sfumato.engines.operands import Operand, all_of, any_of, column, constant, 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["predicate", "value"]
+__all__ = ["constants_of", "place_of", "predicate", "value"]
 
 FALSE, TRUE = False, True
 OPERATORS = {
@@ -104,6 +104,27 @@ def value(expression: Value | Term, table: ir.Table) -> ir.Value:
     """
     node = expression.node if isinstance(expression, Term) else expression
     return _Compiler(table).operand(node).nullable()
+
+
+def constants_of(node: Value | None) -> tuple[str | int, ...] | None:
+    """What a case or a cut can give, in the order of its branches or bins; None where that is not a list of constants.
+
+    Constants of one type, that is, which are held as they are written: no number, and no time.
+    """
+    match node:
+        case Cut():
+            return node.labels
+        case CaseWhen():
+            given = [branch.then for branch in node.branches] + ([] if node.otherwise is None else [node.otherwise])
+            if len({type(each) for each in given}) == 1:
+                found = tuple(each.value for each in given if isinstance(each, Text | Whole | Truth))
+                return found or None
+    return None
+
+
+def place_of(node: CaseWhen | Cut, places: Sequence[ir.Value], table: ir.Table) -> ir.Value:
+    """A checked case or cut that gives one of these instead of its constants; null where it is missing."""
+    return _Compiler(table).chosen(node, places)
 
 
 class _Compiler:
@@ -287,6 +308,22 @@ class _Compiler:
         found = ibis.cases(*branches, else_=harmless(kind) if last is None else last.value)
         held = all(part.held for part in given) and (last is None or last.held)
         return Operand(type=kind, value=found, missing=missing, held=held)
+
+    def chosen(self, node: CaseWhen | Cut, given: Sequence[ir.Value]) -> ir.Value:
+        """What belongs to the branch or the bin of each row; null where there is none."""
+        import ibis
+
+        none = ibis.null(given[0].type())
+        if isinstance(node, CaseWhen):
+            asked = [self.predicate(branch.when) for branch in node.branches]
+            last = none if node.otherwise is None else given[-1]
+            return ibis.cases(*zip(asked, given, strict=False), else_=last)
+        part, *edges = self._alike([self.operand(node.part), *map(constant, node.edges)])
+        found, given = part.nullable(), list(given)
+        first = given.pop(0) if node.below else none
+        bins = [(found < edge.value, each) for edge, each in zip(edges, [first, *given], strict=False)]
+        past = [(found >= edges[-1].value, given[-1])] if node.above else []
+        return ibis.cases(*bins, *past, else_=none)
 
     def _cast(self, part: Operand, to: Type) -> Operand:
         if part.type is to:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.limits import MOST, Limit
 from sfumato.engines.bounded import placed
 from sfumato.engines.contribution_limits import KeyColumn, Share, kept_rows
-from sfumato.engines.expressions import Expression, Term, columns_of
+from sfumato.engines.expressions import Expression, Term
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import whole
 from sfumato.engines.totals import brought_out
@@ -97,9 +97,8 @@ def persons_of_magnitude(
 
     told = ~Term(lattice.value).isnull()
     where = told if where is None else where & told
-    needed = columns_of(lattice.value)
-    kept = kept_rows(table, where=where, keys=(), share=_all_rows(person), needed=needed, world=world)
-    rows, places = placed(kept.rows, [lattice])
+    kept = kept_rows(table, where=where, keys=(), share=_all_rows(person), values=[lattice.value], world=world)
+    rows, places = placed(kept.rows, [lattice], kept.values)
     side = {} if world is None else {"world": rows[kept.world]}
     found = rows.select(**side, person=rows[kept.person], place=places[lattice])
     own = found.group_by([*side, "person"]).aggregate(least=found.place.min(), most=found.place.max())

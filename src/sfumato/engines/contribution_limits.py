@@ -8,9 +8,10 @@ secret and for any marks. Why marks are made of whole numbers: docs/decisions/00
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from sfumato.engines.compile import predicate, value
 from sfumato.engines.dialect import Dialect, PublicValue
 from sfumato.engines.dialects import dialect_of
 from sfumato.engines.expressions import Cast, Expression, Named, Type, Value, columns_of
+from sfumato.engines.key_places import KeyValue, is_placed
+from sfumato.engines.key_places import place as key_place
 from sfumato.engines.keyed_hash import md5
 from sfumato.engines.operands import whole
 from sfumato.engines.public_rows import public_rows
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Kept", "KeyColumn", "KeyValue", "Share", "kept_rows"]
 
-KeyValue = str | int | bool | date
 TYPES = {str: Type.TEXT, int: Type.WHOLE, bool: Type.TRUTH, date: Type.DATE}
 PRIME = 2**31 - 1  # products of two smaller numbers fit 64 bits on every engine
 SECOND = 2**31 - 19  # the next prime below: few ids of 64 bits have both remainders in common
@@ -80,6 +82,9 @@ class Kept:
     cell: str
     person: str
     world: str
+    values: Mapping[Value, str]
+    loose: bool
+    """Whether rows that lie in no cell are still there, with null for one; only without a share."""
 
 
 def kept_rows(
@@ -89,68 +94,108 @@ def kept_rows(
     keys: Sequence[KeyColumn],
     share: Share | None,
     needed: Iterable[str] = (),
+    values: Sequence[Value] = (),
     world: str | None = None,
 ) -> Kept:
     """The rows that count, each with the number of its cell in the product of ``keys``, the last key fastest.
+
+    ``needed`` names columns to keep, ``values`` what is worked out of each row beside them.
 
     Guarantee: with a share, the rows of a person lie in at most ``groups`` cells, which depend on that person's rows
     and the secret alone. ``world`` names a column that tells several datasets in one table apart; each is treated as if
     it were alone. The marks do not see it.
     """
-    plan = _Plan(table, keys, share, world)
-    raw = set(needed).union(*(key.columns for key in keys))
-    rows = plan.begun(table if where is None else table.filter(predicate(where, table)), raw)
     cells = prod(key.size for key in keys)
     all_groups = share is None or share.single or share.limit.groups >= cells
+    plan = _Plan(table, keys, share, world, marked=not all_groups)
+    made = {each: plan.name(f"value{place}") for place, each in enumerate(dict.fromkeys(values))}
+    rows = plan.begun(table if where is None else table.filter(predicate(where, table)), needed, made)
     found = plan.in_cells(rows) if all_groups else plan.few_groups(rows)
-    return Kept(rows=found, cell=plan.name("cell"), person=plan.name("person"), world=plan.name("world"))
+    return Kept(
+        rows=found,
+        cell=plan.name("cell"),
+        person=plan.name("person"),
+        world=plan.name("world"),
+        values=made,
+        loose=share is None and plan.narrows,
+    )
 
 
 class _Plan:
-    """One question on one engine, with names that no column of the table has."""
+    """One question on one engine, with names that no column of the table has; ``marked``, groups are chosen by marks.
 
-    def __init__(self, table: ir.Table, keys: Sequence[KeyColumn], share: Share | None, world: str | None) -> None:
-        self.keys, self.share, self.world = keys, share, world
+    Marks of keys are looked up, so the keys are; without marks the places of some keys are worked out instead.
+    """
+
+    def __init__(
+        self, table: ir.Table, keys: Sequence[KeyColumn], share: Share | None, world: str | None, *, marked: bool
+    ) -> None:
+        self.keys, self.share, self.world, self.marked = keys, share, world, marked
         self.beside, self.dialect = table, dialect_of(table)
         self.prefix = "of_"
         while any(column.casefold().startswith(self.prefix) for column in table.columns):
             self.prefix += "_"
+        placed = [not marked and is_placed(key.value, key.values, self.dialect) for key in keys]
+        self.placed = {place: key for place, key in enumerate(keys) if placed[place]}
+        self.looked_up = {place: key for place, key in enumerate(keys) if not placed[place]}
 
     def name(self, of: str) -> str:
         return self.prefix + of
 
-    def begun(self, rows: ir.Table, raw: Iterable[str]) -> ir.Table:
-        """The columns that are needed, keys and person among them; rows of nobody are gone."""
-        made: dict[str, ir.Value] = {}
-        for place, key in enumerate(self.keys):
-            days = isinstance(key.values[0], date)  # of a time its day
-            own = rows[key.column] if key.value is None and not days else None
-            node = key.value or Named(column=key.column)
-            wanted = Cast(part=node, to=Type.DATE) if days else node
-            made[self.name(f"key{place}")] = value(wanted, rows) if own is None else own
+    @property
+    def narrows(self) -> bool:
+        """Whether a key that is placed can have none of its values, so that its row is in no cell."""
+        return any(not key.other for key in self.placed.values())
+
+    def begun(self, rows: ir.Table, raw: Iterable[str], values: Mapping[Value, str]) -> ir.Table:
+        """The columns that are needed, keys and person among them; rows of nobody are gone.
+
+        So are rows of persons that lie in no cell by a key that is placed. Without persons these are left to whoever
+        adds up by cell: to drop them here, the engine would work the place of each row out twice.
+        """
+        made = {name: value(each, rows) for each, name in values.items()}
+        made |= {self.name(f"key{place}"): self._key(key, rows) for place, key in self.looked_up.items()}
         if self.share is not None:
             made[self.name("person")] = rows[self.share.column]
         if self.world is not None:
             made[self.name("world")] = rows[self.world]
-        rows = rows.select(*(rows[column] for column in sorted(raw)), **made, **{self.name("cell"): whole(0)})
-        return rows if self.share is None else rows.filter(rows[self.name("person")].notnull())
-
-    def in_cells(self, rows: ir.Table, *, marked: bool = False) -> ir.Table:
-        """The number of each row's cell; ``marked``, also the weight and the slot of its group."""
         cell = self.name("cell")
-        if marked:
+        made[cell] = whole(0)
+        for place, key in self.placed.items():
+            found = key_place(key.value, partial(self._key, key, rows), key.values, rows)
+            made[cell] += (found.fill_null(whole(len(key.values))) if key.other else found) * whole(self._stride(place))
+        rows = rows.select(*(rows[column] for column in sorted(raw)), **made)
+        there = [] if self.share is None else [rows[self.name("person")].notnull()]
+        there += [rows[cell].notnull()] if self.share is not None and self.narrows else []
+        return rows.filter(there) if there else rows
+
+    def _key(self, key: KeyColumn, rows: ir.Table) -> ir.Value:
+        days = isinstance(key.values[0], date)  # of a time its day
+        if key.value is None and not days:
+            return rows[key.column]
+        node = key.value or Named(column=key.column)
+        return value(Cast(part=node, to=Type.DATE) if days else node, rows)
+
+    def _stride(self, place: int) -> int:
+        """How far apart the cells of two neighbouring keys are."""
+        return prod(key.size for key in self.keys[place + 1 :])
+
+    def in_cells(self, rows: ir.Table) -> ir.Table:
+        """The number of each row's cell; where groups are marked, also the weight and the slot of its group."""
+        cell = self.name("cell")
+        if self.marked:
             rows = rows.mutate(**{self.name("weight"): whole(1), self.name("slot"): whole(0)})
-        for place, key in enumerate(self.keys):
+        for place, key in self.looked_up.items():
             code = self.name(f"code{place}")
-            names = [self.name(f"{what}{place}") for what in ("weight", "slot")] if marked else []
-            public = self._public(key, place, marked=marked)
+            names = [self.name(f"{what}{place}") for what in ("weight", "slot")] if self.marked else []
+            public = self._public(key, place)
             rows = (rows.left_join if key.other else rows.inner_join)(public, self.name(f"key{place}"))
             found = {name: rows[name] for name in (code, *names)}
             if key.other:
                 last = [len(key.values), *self._marks(place, None)][: len(found)]
                 found = {name: rows[name].fill_null(whole(at)) for name, at in zip(found, last, strict=True)}
-            made = {cell: rows[cell] * whole(key.size) + found[code]}
-            if marked:
+            made = {cell: rows[cell] + found[code] * whole(self._stride(place))}
+            if self.marked:
                 weight, slot = self.name("weight"), self.name("slot")
                 made[weight] = rows[weight] * found[names[0]] % whole(PRIME)
                 made[slot] = rows[slot] + found[names[1]]
@@ -171,7 +216,7 @@ class _Plan:
         if groups <= FEW and self.dialect.sieves:
             only = [*side, person, *(self.name(f"key{place}") for place in range(len(self.keys))), cell]
             reach = self._reach(self._marked(rows.select(*only)), groups, side)
-            rows = self.in_cells(rows, marked=True).inner_join(reach, [*side, person])
+            rows = self.in_cells(rows).inner_join(reach, [*side, person])
             rows = rows.mutate(**{mark: self._mark(rows[self.name("own")], rows)})
             rows = rows.filter(rows[mark] <= rows[self.name("reach")])
         else:
@@ -182,7 +227,7 @@ class _Plan:
 
     def _marked(self, rows: ir.Table) -> ir.Table:
         """The rows in cells, each with the mark of its person and its group."""
-        rows = self.in_cells(rows, marked=True)
+        rows = self.in_cells(rows)
         rows = rows.mutate(**{self.name("own"): self._own(rows[self.name("person")])})
         rows = self.dialect.worked_out(rows)
         rows = rows.mutate(**{self.name("mark"): self._mark(rows[self.name("own")], rows)})
@@ -218,12 +263,12 @@ class _Plan:
             return (line + whole(start)) % whole(PRIME)
         return _head(f"{len(self._secret)}:{self._secret}", person, self.dialect)
 
-    def _public(self, key: KeyColumn, place: int, *, marked: bool) -> ir.Table:
+    def _public(self, key: KeyColumn, place: int) -> ir.Table:
         columns: dict[str, tuple[Type, Sequence[PublicValue]]] = {
             self.name(f"key{place}"): (TYPES[type(key.values[0])], key.values),
             self.name(f"code{place}"): (Type.WHOLE, range(len(key.values))),
         }
-        if marked:
+        if self.marked:
             marks = [self._marks(place, key_value) for key_value in key.values]
             columns[self.name(f"weight{place}")] = (Type.WHOLE, [weight for weight, _ in marks])
             columns[self.name(f"slot{place}")] = (Type.WHOLE, [slot for _, slot in marks])

@@ -142,6 +142,14 @@ class Dialect(ABC):
         The same rows are kept with and without it.
         """
 
+    @property
+    @abstractmethod
+    def places_keys(self) -> bool:
+        """Whether a key's place in a short list is worked out row by row, in less time than a join with the list takes.
+
+        The same rows are in the same cells either way.
+        """
+
     @abstractmethod
     def brought_out(self, table: ir.Table) -> pa.Table:
         """Run a query and bring its rows out. Sensitive: they are exact."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.exact import natural
 from sfumato.engines.expressions import Value
-from sfumato.engines.operands import double
+from sfumato.engines.operands import double, whole
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -62,15 +62,11 @@ def on_lattice(lattice: Lattice, given: ir.Value) -> ir.IntegerValue:
 
     low, high = float(lattice.low), float(lattice.high)
     scale = float(lattice.steps / (lattice.high - lattice.low))
-    above = _held(given.cast("float64"), low, high) - double(low)
-    # A product too small for a double raises on PostgreSQL, and then a failure would reveal what a row holds.
-    above = ibis.ifelse(above < double((high - low) * TINY), double(0.0), above)
-    place = (above * double(scale) + double(0.5)).floor()
-    return _held(place, 0.0, float(lattice.steps)).cast("int64")
-
-
-def _held(number: ir.Value, low: float, high: float) -> ir.Value:
-    """Into a range; null stays null, because a comparison with it is null and the last branch is taken."""
-    import ibis
-
-    return ibis.ifelse(number < double(low), double(low), ibis.ifelse(number > double(high), double(high), number))
+    number = given.cast("float64")
+    # A product too small for a double raises on PostgreSQL, and then a failure would reveal what a row holds: what is
+    # a speck above the low end is put on it, where it would be rounded to anyway.
+    least = double(low + (high - low) * TINY)
+    held = ibis.cases((number < least, double(low)), (number > double(high), double(high)), else_=number)
+    place = ((held - double(low)) * double(scale) + double(0.5)).floor()
+    inside = ibis.greatest(ibis.least(place, whole(lattice.steps)), whole(0))  # which pass over null
+    return ibis.cases((number.isnull(), ibis.null("int64")), else_=inside)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from sfumato.engines.bounded import placed
+from sfumato.engines.bounded import in_a_cell, placed
 from sfumato.engines.contribution_limits import KeyColumn, Share, kept_rows
 from sfumato.engines.dialects import dialect_of
-from sfumato.engines.expressions import Expression, Term, columns_of
+from sfumato.engines.expressions import Expression, Term
 from sfumato.engines.keyed_hash import keyed_hash
 from sfumato.engines.lattice import Lattice
 from sfumato.engines.operands import whole
@@ -110,16 +110,17 @@ def rows_by_values(
     for lattice in lattices.values():
         told = ~Term(lattice.value).isnull()  # rows without a value must not take a place of those that have one
         where = told if where is None else where & told
-    needed = frozenset[str]().union(*(columns_of(lattice.value) for lattice in lattices.values()))
-    kept = kept_rows(table, where=where, keys=keys, share=share, needed=needed, world=world)
-    rows, places = placed(kept.rows, list(lattices.values()))
+    worked_out = [lattice.value for lattice in lattices.values()]
+    kept = kept_rows(table, where=where, keys=keys, share=share, values=worked_out, world=world)
+    rows, places = placed(kept.rows, list(lattices.values()), kept.values)
     side = {} if world is None else {"world": rows[kept.world]}
     person = {} if share is None else {"person": rows[kept.person]}
     values = {name: places[lattice] for name, lattice in lattices.items()}
     rows = rows.select(**side, **person, cell=rows[kept.cell], **values, one=whole(1))
     dialect = dialect_of(table)
     if share is None or share.single:
-        return rows.group_by([*side, "cell", *values]).aggregate(total=dialect.total(rows.one))
+        totals = rows.group_by([*side, "cell", *values]).aggregate(total=dialect.total(rows.one))
+        return in_a_cell(totals, "total", loose=kept.loose)
     own = rows.group_by([*side, "person", "cell", *values]).aggregate(rows=rows.one.sum().cast("int64"))
     own = _few_rows(own, share, list(side), list(values))
     return own.group_by([*side, "cell", *values]).aggregate(total=dialect.total(own.rows))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from sfumato.core.enclosures import Enclosure
@@ -31,20 +32,27 @@ class DiscreteLaplace(WholeNumberLaw):
     @property
     def variance(self) -> Fraction:
         """2q/(1 − q)², rounded up."""
-        q = self._ratio()
-        return 2 * q / (1 - q) ** 2
+        return _variance(self.scale)
 
     @property
     def mean_absolute_error(self) -> Fraction:
         """2q/(1 − q²), rounded up."""
-        q = self._ratio()
+        q = _ratio(self.scale)
         return 2 * q / (1 - q**2)
-
-    def _ratio(self) -> Fraction:
-        """q rounded up, with enough bits that 1 − q keeps its own first 128."""
-        return exponential(1 / self.scale, bits=128 + self.scale.numerator.bit_length()).high
 
     def tail(self, size: int) -> Enclosure:
         """P(|z| > size) = 2q^(size + 1)/(1 + q)."""
         q, top = exponential(1 / self.scale), exponential((natural(size, "size", least=0) + 1) / self.scale)
         return Enclosure(2 * top.low / (1 + q.high), 2 * top.high / (1 + q.low))
+
+
+def _ratio(scale: Fraction) -> Fraction:
+    """q rounded up, with enough bits that 1 − q keeps its own first 128."""
+    return exponential(1 / scale, bits=128 + scale.numerator.bit_length()).high
+
+
+@lru_cache(maxsize=1024)
+def _variance(scale: Fraction) -> Fraction:
+    """Of a scale; a study asks for it hundreds of times, and it is a quotient of long numbers."""
+    q = _ratio(scale)
+    return 2 * q / (1 - q) ** 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import f
+from scipy.special import fdtrc
 
 from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps, at_risk
 from sfumato.studies.survival_curve import LOST
@@ -69,7 +69,7 @@ def _score(cells: Floats, steps: StudySteps) -> LogRankScore:
     usable = np.arange(steps.number) < used[..., None]
     deaths = np.where(usable, steps.events(cells).sum(axis=-2), 0.0).sum(axis=-1)
     # with few events the variance is itself uncertain: F in place of χ², with one degree of freedom an event
-    p = np.where(sound, f.sf(statistic / freedom, freedom, np.maximum(deaths, FEWEST)), 1.0)
+    p = np.where(sound, fdtrc(freedom, np.maximum(deaths, FEWEST), np.maximum(statistic, 0.0) / freedom), 1.0)
     return LogRankScore(statistic=statistic, p=p, freedom=freedom, used=used, verdict=sound)
 
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from sfumato.core.description import Phrase, Word, plain
 from sfumato.core.exact import Exact, decimal_down, probability, rational
@@ -520,7 +520,7 @@ def _level(confidence: Exact) -> float:
 
 
 def _factor(level: float) -> float:
-    return float(norm.ppf((1 + level) / 2))
+    return float(ndtri((1 + level) / 2))
 
 
 def _number(value: Fraction) -> int | float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import strmm
 from scipy.optimize import isotonic_regression
 
 from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk
@@ -241,8 +242,11 @@ def uniform_factor(curve: SurvivalCurve, noise: ExitNoise, confidence: float, ge
     runs = 2000
     together = weights @ weights.T + np.minimum(clock[:, None], clock)
     root = np.linalg.cholesky(together + 1e-10 * np.diag(np.maximum(np.diag(together), 1e-300)))
-    process = generator.standard_normal((runs, stop)) @ root.T
-    return float(np.quantile(np.abs(process / np.sqrt(clock + curve.noise[:stop])).max(axis=1), confidence))
+    scaled = (root / np.sqrt(clock + curve.noise[:stop])[:, None]).astype(np.float32, order="F")
+    drawn = generator.standard_normal((runs, stop)).astype(np.float32)
+    # In single precision, and with half of a triangle: 7 digits of what 2000 runs tell to two, in a third of the time.
+    process = strmm(1.0, scaled, drawn.T, lower=1, overwrite_b=1)
+    return float(np.quantile(np.maximum(process.max(axis=0), -process.min(axis=0)), confidence))
 
 
 def falling(values: Floats) -> Floats:

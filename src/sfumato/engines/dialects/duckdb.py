@@ -63,6 +63,8 @@ class DuckDB(Dialect):
     title = "DuckDB"
     sieves = True
     """Its scans are quick, and putting rows in order costs memory."""
+    places_keys = True
+    """Joining 100,000 texts with two takes more than twice as long as comparing them with both."""
     closes_by_membership = True
     """A join would keep all wedges in memory, and pass edges by them."""
 
@@ -178,8 +180,13 @@ class DuckDB(Dialect):
         return table
 
     def brought_out(self, table: ir.Table) -> pa.Table:
-        """By Ibis."""
-        return table.to_pyarrow()
+        """By Ibis; by the text that it made of the plan before, where the embedded engine has kept it."""
+        engine = table.get_backend()
+        kept = getattr(engine, "text_of", None)
+        text = None if kept is None else kept(table.op())
+        if text is None:
+            return table.to_pyarrow()
+        return engine.con.sql(text).to_arrow_table().cast(table.schema().to_pyarrow())
 
     def public_table(self, columns: PublicColumns) -> ir.Table:
         """Handed over as an Arrow table."""

@@ -100,6 +100,8 @@ class Postgres(Dialect):
     title = "PostgreSQL"
     sieves = False
     """Marks cost more than putting rows in order does, and a second scan would work them out again."""
+    places_keys = False
+    """It was not timed here."""
     closes_by_membership = False
 
     def quoted(self, name: str) -> str:

@@ -72,6 +72,8 @@ class Spark(Dialect):
     title = "Spark"
     sieves = False
     """Rows are exchanged by person once; a sieve would be a second scan and a second exchange."""
+    places_keys = False
+    """It was not timed here."""
     closes_by_membership = False
 
     def quoted(self, name: str) -> str:

@@ -95,7 +95,8 @@ def projected(table: ir.Table, types: Mapping[str, Type]) -> ir.Table:
             columns[name] = _utc(column) if _has_zone(dtype) else column.try_cast(DTYPES[kind])
         else:
             columns[name] = column.cast(DTYPES[kind]) if cast and kind is not Type.OTHER else column
-    return table.select(**columns)
+    as_it_is = tuple(columns) == table.columns and all(columns[name].equals(table[name]) for name in columns)
+    return table if as_it_is else table.select(**columns)
 
 
 def _utc(column: ir.Value) -> ir.Value:

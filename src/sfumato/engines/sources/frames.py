@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import weakref
 from collections.abc import Hashable, Iterable
@@ -43,7 +44,8 @@ class Frame:
             raise InvalidInput(MIXED)
         self.integers = frozenset() if _from_pandas(data) else _integers(frame)
         """Columns of whole numbers, by their types; pandas makes numbers of them where one value is missing."""
-        self._name = _held_by_engine(frame)
+        self._name, self._types = _held_by_engine(frame)
+        self._process = os.getpid()
         weakref.finalize(self, _dropped, self._name).atexit = False
 
     def state(self) -> object:
@@ -63,12 +65,18 @@ class Frame:
         return embedded()
 
     def held(self, engine: BaseBackend) -> dict[str, dt.DataType]:
-        """Read off the copy."""
-        return dict(engine.table(self._name).schema().items())
+        """Read off the copy when it was made; a process that was forked off has none, and is told before a charge."""
+        if os.getpid() != self._process:
+            raise LookupError("the copy is held by another process")
+        return dict(self._types)
 
     def table(self, engine: BaseBackend, settle: Settle, until: ExitStack) -> ir.Table:
         """The copy."""
-        return projected(engine.table(self._name), settle(self.held(engine)))
+        import ibis.expr.operations as ops
+
+        held = self.held(engine)
+        copy = ops.DatabaseTable(self._name, schema=held, source=engine, namespace=ops.Namespace())
+        return projected(copy.to_expr(), settle(held))
 
 
 class LazyFrame:
@@ -195,12 +203,12 @@ def _holds(kind: pa.DataType) -> bool:
         cursor.close()
 
 
-def _held_by_engine(frame: pa.Table) -> str:
+def _held_by_engine(frame: pa.Table) -> tuple[str, dict[str, dt.DataType]]:
+    """The name of a copy, and the types that the engine gave to its columns."""
     name = f"frame_{secrets.token_hex(8)}"
-    with suppress(Exception):  # its words may quote a value: raised outside, the error does not carry them
-        with embedded() as engine:
-            engine.create_table(name, frame)
-        return name
+    # The engine's words may quote a value: raised outside, the error does not carry them.
+    with suppress(Exception), embedded() as engine:
+        return name, dict(engine.create_table(name, frame).schema().items())
     raise EngineFailed(
         f"{Frame.engine} could not open {Frame.label}; nothing was read and nothing was spent. {Frame.advice}"
     )
