@@ -24,9 +24,22 @@ def some(source: SystemWords, size: int = 4) -> list[int]:
 def test_the_words_are_the_keystream_of_a_key_that_the_system_gave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "urandom", lambda size: b"\x17" * size)
     cipher = Cipher(AES256(b"\x17" * 32), CTR(bytes(16))).encryptor()
-    stream = np.frombuffer(cipher.update(bytes(100 * 8)), dtype=np.uint64).tolist()
+    stream = np.frombuffer(cipher.update(bytes(165 * 8)), dtype=np.uint64).tolist()
     source = SystemWords()
-    assert some(source, 3) + some(source, 97) == stream  # nothing is skipped and nothing is used twice
+    assert some(source, 65) + some(source, 35 + 65) == stream  # nothing is skipped and nothing is used twice
+
+
+def test_few_words_are_the_systems_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(
+        os, "urandom", lambda size: given.append(size) or bytes(range(size % 256)) + bytes(size - size % 256)
+    )
+    source = SystemWords()
+    assert some(source, 2) == np.frombuffer(bytes(range(16)), dtype=np.uint64).tolist()
+    some(source, 64)
+    assert given == [16, 512]  # no key was taken
+    some(source, 65)
+    assert given == [16, 512, 32]
 
 
 def test_no_words_are_drawn_for_nothing() -> None:

@@ -21,6 +21,7 @@ __all__ = ["SystemWords", "WordArray", "WordBits", "Words"]
 
 _ZEROS = memoryview(bytes(1 << 18))  # what is encrypted, so that the keystream itself comes out
 _REKEY = 1 << 26  # bytes of keystream under one key
+_FEW = 512  # so many bytes are had sooner from the operating system itself than by its key
 
 
 class Words(Protocol):
@@ -53,7 +54,7 @@ class SystemWords:
     __slots__ = ("_own",)
 
     def __init__(self) -> None:
-        self._own = _Keystream()
+        self._own: _Keystream | None = None
 
     @property
     def width(self) -> int:
@@ -64,7 +65,13 @@ class SystemWords:
         """Overwrite ``out``, a contiguous array, with fresh words."""
         if not out.size:
             return
-        room, own = out.data.cast("B"), self._own
+        room = out.data.cast("B")
+        if len(room) <= _FEW:
+            room[:] = os.urandom(len(room))
+            return
+        own = self._own
+        if own is None:  # two threads may both make one: neither has a key of the other's
+            own = self._own = _Keystream()
         for start in range(0, len(room), len(_ZEROS)):
             part = room[start : start + len(_ZEROS)]
             if own.left < len(part) or own.process != (os.getpid(), _forks):
