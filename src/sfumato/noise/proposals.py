@@ -23,13 +23,14 @@ IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
-LARGEST_Q = 5 / 16
+LEAST_Q, LARGEST_Q = 2.0**-10, 5 / 16
+DEEPEST = 50.0  # the exponent up to which floats decide
 MARGIN = 2.0**-32  # by which tables are on the safe side; the floats they come from are right to 2^−40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearExp:
-    """A polynomial that is within a quarter of ``window`` of exp(−q) for q from −2^−10 to LARGEST_Q.
+    """A polynomial that is within a quarter of ``window`` of exp(−q) for q from −LEAST_Q to LARGEST_Q.
 
     It meets exp(−q) at the Chebyshev points of that interval. Coefficients are arrays, the last power's first: for few
     draws at a time NumPy takes as long to convert a number as to multiply by it.
@@ -61,6 +62,7 @@ CLOSE = NearExp.of(
     *(0.4999953548491079, -0.9999998797159378, 0.9999999995583014),
 )
 _NONE = np.array(0.0)
+_ROUNDED = 2.0**-48  # of a height: more than rounding u and the numbers it is compared with can do
 _TAYLOR = [(-1) ** k / factorial(k) for k in range(12)]
 _SQUARINGS = 8
 _HALVED = Fraction(7, 10)  # more than log 2
@@ -112,9 +114,9 @@ def falling(
 ) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
     """exp(−x) for x from 0 to 50, relatively within 2^−40: Taylor's polynomial at x/256, squared eight times.
 
-    Beyond that it is exp(−50), which is less than any slack.
+    Beyond that it is exp(−50), which is larger; no float decides there.
     """
-    near = np.minimum(x, 50.0) * 0.5**_SQUARINGS
+    near = np.minimum(x, DEEPEST) * 0.5**_SQUARINGS
     value = np.full_like(near, _TAYLOR[-1])
     for coefficient in _TAYLOR[-2::-1]:
         value *= near
@@ -181,13 +183,18 @@ class Proposals:
         curve = shares.slope + 2 * shares.bend * shares.edges[:number]
         steep = np.abs(curve) + shares.bend
         second = law.rounded or cut.place > 0
-        slack = near_exp.window * (shares.most[:number] + heights) + heights * 0.5 ** (cut.width - cut.choice)
+        unit = heights * 0.5 ** (cut.width - cut.choice)  # what the bits of u are counted in
+        slack = near_exp.window * shares.most[:number] + _ROUNDED * heights + unit
         per = 0.5**cut.width if law.rounded else 0.5**cut.place  # of a column: what the place in it is counted in
         if law.rounded:
             slack += 2 * per * shares.most[:number] * steep
+        far = np.abs(shares.edges[:number])
+        slack[far * (shares.slope + shares.bend * far) > DEEPEST] = np.inf
         if second:
-            slack[steep > LARGEST_Q] = np.inf
-        unit = heights * 0.5 ** (cut.width - cut.choice)  # what the bits of u are counted in
+            dip = (
+                shares.bend * np.minimum(shares.edges[:number], 0.0) ** 2
+            )  # the exponent falls that far before it rises
+            slack[(steep > LARGEST_Q) | (dip > LEAST_Q)] = np.inf
         return cls(
             columns=columns,
             cut=cut,
