@@ -1,4 +1,4 @@
-"""Random words in bulk: AES-256 in counter mode under a key that the operating system gave, and nothing with a seed.
+"""Random words: few from the operating system itself, many by AES-256 under a key that it gave; none with a seed.
 
 Noise from a cipher is private against every adversary who cannot break AES-256: computational privacy.
 """
@@ -38,7 +38,7 @@ class Words(Protocol):
 
 
 class SystemWords:
-    """AES-256 in counter mode; the operating system gives each thread its own key.
+    """Up to 64 words at a time from the operating system; more by AES-256 in counter mode, a key of it for each thread.
 
     A thread's key is replaced after 64 MiB, and after a fork: parent and child never share a stream.
     Assumes: AES-256 is a pseudorandom permutation, and the operating system's generator is sound. A copy of the whole
