@@ -81,7 +81,7 @@ def run(*, smoke: bool) -> Path:
                 "NumPy, unsafe, real numbers": lambda case=case: _cpu(lambda: case.real(size)) / size,
             }
             if opendp is not None:
-                peers["OpenDP 0.16"] = lambda case=case: opendp(case.opendp, 20_000)
+                peers["OpenDP 0.16"] = lambda case=case: opendp(case.opendp, 5_000)
             measured[name] = _compared(lambda case=case: _cpu(lambda: case.ours(size)) / size, peers, size, pairs) | {
                 "first_call_seconds": _first_call(case.first, 3 if smoke else 15),
                 "one_draw_seconds": statistics.median(_one_draw(case.ours) for _ in range(pairs)),

@@ -23,26 +23,28 @@ IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
-LEAST_Q, LARGEST_Q = 2.0**-10, 5 / 16
+LEAST_Q = 2.0**-10
+AT_ONCE = 1 << 14  # proposals made at a time: scratch memory stays in the second cache
 DEEPEST = 50.0  # the exponent up to which floats decide
 MARGIN = 2.0**-32  # by which tables are on the safe side; the floats they come from are right to 2^−40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearExp:
-    """A polynomial that is within a quarter of ``window`` of exp(−q) for q from −LEAST_Q to LARGEST_Q.
+    """A polynomial that is within a quarter of ``window`` of exp(−q) for q from −LEAST_Q to ``largest``.
 
     It meets exp(−q) at the Chebyshev points of that interval. Coefficients are arrays, the last power's first: for few
     draws at a time NumPy takes as long to convert a number as to multiply by it.
     """
 
     window: float
+    largest: float
     coefficients: "tuple[np.ndarray[tuple[()], np.dtype[np.float64]], ...]"
 
     @classmethod
-    def of(cls, window: float, *coefficients: float) -> "NearExp":
+    def of(cls, window: float, largest: float, *coefficients: float) -> "NearExp":
         """Take the numbers themselves."""
-        return cls(window, tuple(np.array(coefficient) for coefficient in coefficients))
+        return cls(window, largest, tuple(np.array(coefficient) for coefficient in coefficients))
 
     def __call__(self, q: FloatArray) -> FloatArray:
         """Evaluate it by Horner's rule."""
@@ -55,9 +57,15 @@ class NearExp:
         return value
 
 
-QUICK = NearExp.of(2.0**-16, -0.14280246472536973, 0.4954876156490928, -0.999724648068632, 0.999997494389363)
+QUICK = NearExp.of(
+    2.0**-17,
+    5 / 8,
+    *(0.030623579271703814, -0.16096382860597847, 0.4987637483610206),
+    *(-0.9999054873873566, 0.9999988824160221),
+)
 CLOSE = NearExp.of(
     2.0**-28,
+    5 / 16,
     *(-0.007137618363907279, 0.04125945390091885, -0.16660198739049265),
     *(0.4999953548491079, -0.9999998797159378, 0.9999999995583014),
 )
@@ -65,6 +73,7 @@ _NONE = np.array(0.0)
 _ROUNDED = 2.0**-48  # of a height: more than rounding u and the numbers it is compared with can do
 _TAYLOR = [(-1) ** k / factorial(k) for k in range(12)]
 _SQUARINGS = 8
+_STREWN = 5063
 _HALVED = Fraction(7, 10)  # more than log 2
 
 
@@ -135,7 +144,8 @@ class Proposals:
     ``block`` ranks, each of half the height of the one before. Words left over are refusals.
     A proposal takes a ``second`` word unless a column is one number. The arrays have a row for each column, one for the
     tail (no float decides) and one for the words left over: in units of the last bit of u, its share at the edge, what
-    was given, and by how much floats may err; and how steeply the exponent rises.
+    was given, and by how much floats may err; and how steeply the exponent rises. Without ``given``, ``rows`` has them
+    for each word: what memory is read then depends on the word alone, and not on how rare its column is.
 
     Guarantee: for uniform words every number is drawn with exactly the probability of that law.
     Assumes: float64 addition and multiplication follow IEEE 754.
@@ -156,6 +166,7 @@ class Proposals:
     gifts: FloatArray | None
     slopes: FloatArray
     slacks: FloatArray
+    rows: "np.ndarray[tuple[int, int], np.dtype[np.float64]] | None"
     bend: "np.ndarray[tuple[()], np.dtype[np.float64]]"
     shifts: "tuple[np.ndarray[tuple[()], np.dtype[np.uint64]], ...]"
 
@@ -194,7 +205,14 @@ class Proposals:
             dip = (
                 shares.bend * np.minimum(shares.edges[:number], 0.0) ** 2
             )  # the exponent falls that far before it rises
-            slack[(steep > LARGEST_Q) | (dip > LEAST_Q)] = np.inf
+            slack[(steep > near_exp.largest) | (dip > LEAST_Q)] = np.inf
+        choice = np.repeat(np.arange(number + 2), np.append(units, over))
+        if given is None:  # an odd number takes every word once: columns are strewn over the memory
+            choice = choice[np.arange(choice.size) * _STREWN % choice.size]
+        starts = np.append(_starts(columns, cut.columns), [0, 0])
+        scaled = np.append(shares.here[:number] / unit, [0.0, -1e300 if given is None else 0.0])
+        slopes = np.append(curve * per, [0.0, 0.0])
+        slacks = np.append(slack / unit, [np.inf, 0.0])
         return cls(
             columns=columns,
             cut=cut,
@@ -205,12 +223,13 @@ class Proposals:
             accepted=float(((1 << cut.index) - int(gifts.sum())) * scale / (1 << cut.choice)),
             second=second,
             near_exp=near_exp,
-            choice=np.repeat(np.arange(number + 2), np.append(units, over)),
-            starts=np.append(_starts(columns, cut.columns), [0, 0]),
-            shares=np.append(shares.here[:number] / unit, [0.0, -1e300 if given is None else 0.0]),
+            choice=choice,
+            starts=starts,
+            shares=scaled,
             gifts=None if given is None else np.append(given / unit, [0.0, 1e300]),
-            slopes=np.append(curve * per, [0.0, 0.0]),
-            slacks=np.append(slack / unit, [np.inf, 0.0]),
+            slopes=slopes,
+            slacks=slacks,
+            rows=np.stack([scaled, slopes, slacks, starts.view(np.float64)], axis=1)[choice] if given is None else None,
             bend=np.array(shares.bend * per * per),
             shifts=tuple(
                 np.array(shift, dtype=np.uint64)
@@ -237,7 +256,7 @@ class Proposals:
         How many proposals are made at a time depends on how many places are left, and on nothing that they gave.
         """
         while places.size:
-            values, yes = self.judged(int(places.size * 1.1 / self.accepted) + 32, words)
+            values, yes = self.judged(min(int(places.size * 1.1 / self.accepted) + 32, AT_ONCE), words)
             taken = values[yes][: places.size]
             out[places[: taken.size]] = taken
             places = places[taken.size :]
@@ -261,8 +280,14 @@ class Proposals:
     def compared(self, first: WordArray, second: WordArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """The number of each proposal, by how much it lies above what is accepted, and how far that may err."""
         rest, seen, deep = self.shifts
-        column = self.choice[(first >> rest).view(np.int64)]
-        values, shares = self.starts[column], self.shares[column]
+        top = (first >> rest).view(np.int64)
+        if self.rows is None:
+            column = self.choice[top]
+            values, shares, q, slack = (it[column] for it in (self.starts, self.shares, self.slopes, self.slacks))
+        else:
+            row = self.rows[top]
+            shares, q, slack = row[:, 0], row[:, 1], row[:, 2]
+            values = row.view(np.int64)[:, 3].copy()
         if self.second:
             along = second
             if self.cut.place > 0:
@@ -270,7 +295,6 @@ class Proposals:
                 values ^= low.view(np.int64)
                 along = along if self.columns.law.rounded else low
             x = along.astype(np.float64)
-            q = self.slopes[column]
             if self.columns.law.quadratic:
                 q += x * self.bend
             q *= x
@@ -279,7 +303,7 @@ class Proposals:
         beyond -= shares
         if self.gifts is not None:
             beyond += self.gifts[column]
-        return values, beyond, self.slacks[column]
+        return values, beyond, slack
 
     def settled(self, first: int, second: int, words: Words) -> int | None:
         """The number of a proposal, or None if it is refused, in exact arithmetic; more words are drawn as needed."""

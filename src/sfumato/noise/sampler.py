@@ -14,18 +14,19 @@ from sfumato.errors import InvalidInput
 from sfumato.noise.bits import Bits
 from sfumato.noise.columns import ColumnLaw, NoiseColumns
 from sfumato.noise.proposals import CLOSE, QUICK, BoolArray, Cut, IntArray, Proposals, Shares
-from sfumato.noise.words import WordBits, Words
+from sfumato.noise.words import WordArray, WordBits, Words
 
 __all__ = ["KEPT", "AnyIntArray", "BoolArray", "IntArray", "LookUp", "Sampler", "draw", "in_64_bits"]
 
+AnyWords = WordArray | np.ndarray[tuple[int], np.dtype[np.uint32]]
 AnyIntArray = IntArray | np.ndarray[tuple[int], np.dtype[np.object_]]
 
 CHUNK = 1 << 15  # words drawn at a time: scratch memory stays in the second cache
 ALIKE = 256  # up to this many draws, every number takes the same steps, so that time does not distinguish them
 REACH = 45  # exp(−45) < 2^−64: what few draws leave to the tail
 FAR = 25  # what many draws leave to it: less than one in 10^10
-INDEX = 15
-CHOICE = 15
+INDEX, CHOICE = 15, 15
+FEW_CHOICE = 13  # 2^13 rows of 32 bytes are in the second cache, all alike: the rare ones are not slower to read
 KEPT = 32  # samplers of the parameters used last, of each law; one takes up to a mebibyte
 
 
@@ -61,9 +62,9 @@ class Sampler:
     def few(self) -> Proposals:
         """What draws few numbers: proposals from the whole law."""
         if self._few is None:  # two threads may build it: both build the same
-            place = self.law.place(32 if self.law.quadratic else 16)
+            place = self.law.place(16 if self.law.quadratic else 8)
             columns = NoiseColumns(law=self.law, place=place)
-            cut = Cut(place=place, columns=self.law.enough(place, REACH), index=CHOICE, choice=CHOICE)
+            cut = Cut(place=place, columns=self.law.enough(place, REACH), index=FEW_CHOICE, choice=FEW_CHOICE)
             self._few = Proposals.of(columns, cut, Shares.of(columns, cut), None, QUICK)
         return self._few
 
@@ -83,10 +84,12 @@ class Sampler:
 class LookUp:
     """A table of 2^index words: ``starts`` is the first number of a word's column; the words below ``over`` are left.
 
-    The lowest ``place`` bits of a word choose a number of the column; the others of it are not looked at.
+    The lowest ``place`` bits of a word choose a number of the column; those between are not looked at. Where half a
+    word has bits enough, each half of it is one.
     """
 
     cut: Cut
+    lane: int
     starts: IntArray
     over: int
     rest: Proposals
@@ -102,7 +105,8 @@ class LookUp:
         rest = Proposals.of(columns, cut, shares, given, CLOSE)
         starts = np.zeros(1 << cut.index, dtype=np.int64)
         starts[over:] = np.repeat(rest.starts[: given.size], given)
-        return cls(cut=cut, starts=starts, over=over, rest=rest)
+        half = cut.width == 64 and cut.index + max(cut.place, 0) <= 32
+        return cls(cut=cut, lane=32 if half else cut.width, starts=starts, over=over, rest=rest)
 
     def draw(self, size: int, words: Words) -> IntArray:
         """Draw ``size`` independent numbers."""
@@ -121,14 +125,19 @@ class LookUp:
     ) -> IntArray:
         """Look a word up for each place of ``out``; give the places where a proposal is needed."""
         word, index = scratch
+        lanes: AnyWords = word
+        shift = self.lane - self.cut.index
+        if self.lane == 32:
+            word = word[: (out.size + 1) // 2]
+            lanes = word.view(np.uint32)[: out.size]
         words.fill(word)
-        shift = np.uint64(self.cut.width - self.cut.index)
-        np.right_shift(word, shift, out=index)
+        kind = lanes.dtype.type
+        np.right_shift(lanes, kind(shift), out=index if self.lane != 32 else index.view(np.int64))
         self.starts.take(index.view(np.int64), out=out, mode="clip")
-        again: IntArray = (word < np.uint64(self.over << int(shift))).nonzero()[0]
+        again: IntArray = (lanes < kind(self.over << shift)).nonzero()[0]
         if self.cut.place > 0:
-            np.bitwise_and(word, np.uint64((1 << self.cut.place) - 1), out=word)
-            np.bitwise_xor(out, word.view(np.int64), out=out)
+            np.bitwise_and(lanes, kind((1 << self.cut.place) - 1), out=lanes)
+            np.bitwise_xor(out, lanes if self.lane == 32 else word.view(np.int64), out=out)
         return again
 
 
