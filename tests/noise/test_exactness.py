@@ -366,6 +366,22 @@ def test_floats_that_err_by_more_than_the_window_are_seen() -> None:
     assert (honest[1] != twin[1]).any()  # equal with probability below 1e-9
 
 
+@pytest.mark.parametrize("law", [laplace("12"), rounded("1/2"), rounded("10000")], ids=["laplace", "narrow", "wide"])
+def test_what_few_draws_read_is_strewn_over_the_memory_by_the_word_alone(law: ColumnLaw) -> None:
+    """Each word has a row of its own, and the rows of near and far numbers lie side by side."""
+    few = Sampler(law).few
+    assert few.rows is not None
+    assert few.rows.shape == (1 << few.cut.choice, 4)
+    for place, it in enumerate((few.shares, few.slopes, few.slacks)):
+        assert (few.rows[:, place] == it[few.choice]).all()
+    sizes = np.abs(few.rows.view(np.int64)[:, 3])
+    assert (few.rows.view(np.int64)[:, 3] == few.starts[few.choice]).all()
+    page = 128  # rows
+    near = (sizes > np.median(sizes)).reshape(-1, page).mean(axis=1)
+    assert np.abs(near - near.mean()).max() < 0.1
+    assert Sampler(law).many.rest.rows is None
+
+
 @pytest.mark.parametrize("scale", ["1/2", "25", "10000", "8000000", str(2**40), str(2**55)])
 def test_a_word_or_half_of_one_is_looked_up_as_the_table_says(scale: str) -> None:
     for law in (laplace(scale), *([] if scale == str(2**55) else [rounded(scale)])):
