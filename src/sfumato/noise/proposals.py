@@ -57,12 +57,7 @@ class NearExp:
         return value
 
 
-QUICK = NearExp.of(
-    2.0**-17,
-    5 / 8,
-    *(0.030623579271703814, -0.16096382860597847, 0.4987637483610206),
-    *(-0.9999054873873566, 0.9999988824160221),
-)
+QUICK = NearExp.of(2.0**-12, 5 / 8, -0.12259425672992805, 0.48373527915896664, -0.9980236325292591, 0.9999628199542073)
 CLOSE = NearExp.of(
     2.0**-28,
     5 / 16,
@@ -159,6 +154,7 @@ class Proposals:
     block: int
     accepted: float
     second: bool
+    bent: bool
     near_exp: NearExp
     choice: IntArray
     starts: IntArray
@@ -222,6 +218,7 @@ class Proposals:
             block=block,
             accepted=float(((1 << cut.index) - int(gifts.sum())) * scale / (1 << cut.choice)),
             second=second,
+            bent=bool(law.quadratic),
             near_exp=near_exp,
             choice=choice,
             starts=starts,
@@ -244,10 +241,10 @@ class Proposals:
     def draw(self, size: int, words: Words) -> IntArray:
         """Draw ``size`` numbers, all by the same steps: the time tells how many were refused, not what was drawn."""
         values, yes = self.judged(size, words)
-        if np.count_nonzero(yes) == size:
-            return values
-        again = (~yes).nonzero()[0]
-        values[again] = self.draw(again.size, words)
+        values = np.ascontiguousarray(values)  # no view of the rows that decided
+        if np.count_nonzero(yes) != size:
+            again = (~yes).nonzero()[0]
+            values[again] = self.draw(again.size, words)
         return values
 
     def fill(self, out: IntArray, places: IntArray, words: Words) -> None:
@@ -267,10 +264,9 @@ class Proposals:
         words.fill(pairs)
         first, second = pairs[:size], pairs[size:]
         values, beyond, slack = self.compared(first, second)
-        yes: BoolArray = beyond < _NONE
-        open_ = np.abs(beyond) < slack
-        if np.count_nonzero(open_):
-            for i in open_.nonzero()[0]:
+        yes: BoolArray = beyond + slack <= _NONE
+        if np.count_nonzero(yes) != size:
+            for i in (~yes & (beyond < slack)).nonzero()[0]:
                 settled = self.settled(int(first[i]), int(second[i]) if self.second else 0, words)
                 yes[i] = settled is not None
                 values[i] = settled or 0
@@ -287,15 +283,15 @@ class Proposals:
         else:
             row = self.rows[top]
             shares, q, slack = row[:, 0], row[:, 1], row[:, 2]
-            values = row.view(np.int64)[:, 3].copy()
+            values = row.view(np.int64)[:, 3]
         if self.second:
             along = second
             if self.cut.place > 0:
                 low = second >> deep
-                values ^= low.view(np.int64)
+                values = values ^ low.view(np.int64)
                 along = along if self.columns.law.rounded else low
             x = along.astype(np.float64)
-            if self.columns.law.quadratic:
+            if self.bent:
                 q += x * self.bend
             q *= x
             shares *= self.near_exp(q)
