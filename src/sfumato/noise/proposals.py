@@ -279,7 +279,8 @@ class Proposals:
         top = (first >> rest).view(np.int64)
         if self.rows is None:
             column = self.choice[top]
-            values, shares, q, slack = (it[column] for it in (self.starts, self.shares, self.slopes, self.slacks))
+            values: IntArray = self.starts[column]
+            shares, q, slack = (it[column] for it in (self.shares, self.slopes, self.slacks))
         else:
             row = self.rows[top]
             shares, q, slack = row[:, 0], row[:, 1], row[:, 2]
