@@ -15,7 +15,7 @@ from sfumato.noise.words import WordBits
 from tests.noise.replayed import ReplayedWordsForTests, enumerated
 
 
-def some(source: SystemWords, size: int = 4) -> list[int]:
+def some(source: SystemWords, size: int = 80) -> list[int]:
     out = np.zeros(size, dtype=np.uint64)
     source.fill(out)
     return out.tolist()
@@ -24,9 +24,22 @@ def some(source: SystemWords, size: int = 4) -> list[int]:
 def test_the_words_are_the_keystream_of_a_key_that_the_system_gave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "urandom", lambda size: b"\x17" * size)
     cipher = Cipher(AES256(b"\x17" * 32), CTR(bytes(16))).encryptor()
-    stream = np.frombuffer(cipher.update(bytes(100 * 8)), dtype=np.uint64).tolist()
+    stream = np.frombuffer(cipher.update(bytes(165 * 8)), dtype=np.uint64).tolist()
     source = SystemWords()
-    assert some(source, 3) + some(source, 97) == stream  # nothing is skipped and nothing is used twice
+    assert some(source, 65) + some(source, 35 + 65) == stream  # nothing is skipped and nothing is used twice
+
+
+def test_few_words_are_the_systems_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(
+        os, "urandom", lambda size: given.append(size) or bytes(range(size % 256)) + bytes(size - size % 256)
+    )
+    source = SystemWords()
+    assert some(source, 2) == np.frombuffer(bytes(range(16)), dtype=np.uint64).tolist()
+    some(source, 64)
+    assert given == [16, 512]  # no key was taken
+    some(source, 65)
+    assert given == [16, 512, 32]
 
 
 def test_no_words_are_drawn_for_nothing() -> None:
@@ -43,7 +56,7 @@ def test_a_new_source_and_a_new_thread_have_keys_of_their_own() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.alpha(1e-17)
+@pytest.mark.alpha(1e-14)
 def test_a_forked_process_has_a_key_of_its_own() -> None:
     source = SystemWords()
     before = some(source)
@@ -53,12 +66,12 @@ def test_a_forked_process_has_a_key_of_its_own() -> None:
         os.write(writer, np.array(some(source), dtype=np.uint64).tobytes())
         os._exit(0)
     os.waitpid(child, 0)
-    there = np.frombuffer(os.read(reader, 32), dtype=np.uint64).tolist()
+    there = np.frombuffer(os.read(reader, 640), dtype=np.uint64).tolist()
     here = some(source)
-    assert len({*before, *there, *here}) == 12
+    assert len({*before, *there, *here}) == 240
 
 
-@pytest.mark.alpha(1e-17)
+@pytest.mark.alpha(1e-14)
 def test_a_spawned_process_has_a_key_of_its_own() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         there = pool.apply(_spawned)

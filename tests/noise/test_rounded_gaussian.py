@@ -9,11 +9,11 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from sfumato import errors
-from sfumato.core import enclosures
 from sfumato.laws import RoundedGaussian
 from sfumato.mechanisms import Gaussian
 from sfumato.noise import SystemWords, rounded_gaussian
-from sfumato.noise.rounding import _accepted, _below, _exp
+from sfumato.noise.columns import ColumnLaw
+from sfumato.noise.sampler import Sampler
 
 DRAWS = 480_000
 ALPHA = 1e-9
@@ -43,63 +43,20 @@ def test_fresh_draws_follow_the_law_and_a_wrong_scale_would_be_seen(sigma: str) 
         assert distance(rounded_gaussian(sigma=Fraction(sigma) * 95 / 100, size=DRAWS), scale) > LIMIT
 
 
-class ShortWords:
-    """Words of few bits from the system, so that refining is the rule."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self._source = SystemWords()
-
-    def fill(self, out: np.ndarray) -> None:
-        self._source.fill(out)
-        out >>= np.uint64(64 - self.width)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("step", [0, 1, 5])
-@pytest.mark.parametrize("rate", [Fraction(1, 8), Fraction(1, 200)])
-def test_with_short_words_the_acceptance_is_bracketed_by_its_definition(step: int, rate: Fraction) -> None:
-    """Every pair of 5-bit prefixes: what is decided without refining agrees with both ends of the true interval."""
-    width = 5
-    words = ShortWords(width)
-    for inside in range(1 << width):
-        for place in range(0, 1 << width, 3):
-            low, high = Fraction(inside, 1 << width), Fraction(inside + 1, 1 << width)
-            least = enclosures.exp(-rate * high * (2 * step + high)).low
-            most = enclosures.exp(-rate * low * (2 * step + low)).high
-            answer = _below(step, inside, place, rate, words)
-            if Fraction(place + 1, 1 << width) <= least:
-                assert answer
-            if Fraction(place, 1 << width) >= most:
-                assert not answer
-            vector = _accepted(
-                np.array([step]), np.array([inside], np.uint64), np.array([place], np.uint64), rate, words
-            )[0]
-            if Fraction(place + 1, 1 << width) <= least or Fraction(place, 1 << width) >= most:
-                assert vector == answer
-
-
-@pytest.mark.alpha(ALPHA)
-def test_short_words_give_the_same_law() -> None:
-    """All of it on 8-bit acceptance words: refining decides often, and the law must not show it (α = 1e-9, DKW)."""
-    from sfumato.noise.rounding import sample_rounded_gaussian  # the alias table itself needs 64-bit words
-
-    steps = 20_000
-    rate = Fraction(1, 8)
-    words = ShortWords(8)
-    taken = np.zeros(steps, dtype=bool)
-    inside, place = np.empty(steps, np.uint64), np.empty(steps, np.uint64)
-    words.fill(inside)
-    words.fill(place)
-    taken = _accepted(np.full(steps, 2), inside, place, rate, words)
-    truth = float(np.mean(np.exp(-float(rate) * (grid := (np.arange(10**6) + 0.5) / 10**6) * (4 + grid))))
-    assert abs(taken.mean() - truth) < math.sqrt(math.log(2 / ALPHA) / (2 * steps))
-    assert sample_rounded_gaussian(Fraction(3), 3, SystemWords()).shape == (3,)
-
-
-def test_the_polynomial_is_within_its_stated_error() -> None:
-    x = np.linspace(0, 4, 200_001)
-    assert np.abs(_exp(x.copy()) - np.exp(-x)).max() < 2.0**-32
+@pytest.mark.parametrize("sigma", ["1/1000", "1/7", "1/2", "1", "7/2", "12", "100"])
+def test_every_column_lies_in_the_cell_of_its_number(sigma: str) -> None:
+    """Half-way points between whole numbers are edges of columns, so that a column decides the rounding."""
+    law = ColumnLaw(linear=Fraction(0), quadratic=1 / (2 * Fraction(sigma) ** 2), two_sided=True, rounded=True)
+    columns = Sampler(law).few.columns
+    width, half = Fraction(2) ** columns.place, Fraction(1, 2)
+    for j in range(600):
+        near, number, side = columns.edge(j), columns.start(j), -1 if j % 2 else 1
+        for along in (Fraction(0), width / 3, width * 2 / 3, width * 9999 / 10_000):
+            low = int(along) if columns.place > 0 else 0
+            assert abs(side * (near + along) - (number ^ low)) <= half
+    ends = [(columns.edge(j), j % 2) for j in range(600)]
+    assert {b[0] - a[0] for a, b in zip(ends[::2], ends[2::2], strict=False)} == {width}
+    assert columns.edge(0) == -columns.edge(1)  # the two sides meet: nothing is left out, nothing counted twice
 
 
 @pytest.mark.alpha(ALPHA)

@@ -6,6 +6,7 @@ Names are imported when they are first used, so that a mechanism can be read fro
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 if TYPE_CHECKING:
@@ -82,4 +83,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato.noise' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"sfumato.noise.{_HOME[name]}"), name)
+    path = f"sfumato.noise.{_HOME[name]}"
+    return getattr(sys.modules.get(path) or importlib.import_module(path), name)

@@ -1,142 +1,150 @@
-"""Laws P(z) ∝ exp(−linear·|z| − quadratic·z²) on whole numbers, cut into columns of 2^shift neighbouring ones.
+"""Laws that fall off from 0 on both sides, or on one, cut into columns of neighbouring numbers.
 
-A column is drawn in proportion to the weight of its likeliest number; a number of it is then proposed uniformly and
-accepted with the ratio of the two weights. With shift = 0 a column is one number, always accepted.
-Weights are real numbers: here they are whole-number enclosures in units of 2^−bits, for any number of bits.
-Proof: docs/proofs/exact_samplers.md
+A law is P(z) = K·exp(−linear·t − quadratic·t²) at the distance t = |z| from 0 for whole numbers z, or that density for
+real numbers T at t = |T|, of which the nearest whole number is kept. K is a real number: what depends on it is enclosed
+between rationals, as narrowly as asked. Proof: docs/proofs/exact_samplers.md
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
+from math import ceil, isqrt
 
-from sfumato.noise.alias import AliasTable
-from sfumato.noise.uniform import SPARE, Uniform, fixed_exp
-from sfumato.noise.words import Words
+from sfumato.core import enclosures
+from sfumato.core.enclosures import Enclosure
+from sfumato.noise.uniform import SPARE, fixed_exp
 
 __all__ = ["ColumnLaw", "NoiseColumns"]
 
-_constant = lru_cache(maxsize=256)(fixed_exp)  # for exponents of a law alone: those of a draw must not be kept
+_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnLaw:
-    """P(z) ∝ exp(−linear·|z| − quadratic·z²) for all whole numbers z, or for z ≥ 0 alone.
+    """A law by its exponent, of which one part is 0; ``rounded``: the nearest whole number to a real one.
 
-    >>> ColumnLaw(linear=Fraction(1, 2), quadratic=Fraction(0), two_sided=True).exponent(-3)
+    >>> ColumnLaw(linear=Fraction(1, 2), quadratic=Fraction(0), two_sided=True).exponent(3)
     Fraction(3, 2)
     """
 
     linear: Fraction
     quadratic: Fraction
     two_sided: bool
+    rounded: bool = False
 
-    def exponent(self, z: int) -> Fraction:
-        """What −log of the weight of z is; the weight of 0 is 1."""
-        return self.linear * abs(z) + self.quadratic * (z * z)
+    def exponent(self, t: Fraction | int) -> Fraction:
+        """What −log of the weight at distance t is; the weight at 0 is 1."""
+        return self.linear * t + self.quadratic * (t * t)
 
-    def columns(self, *, most: int, reach: int) -> "NoiseColumns":
-        """Cut the law so finely that ``most`` columns a side take the exponent to ``reach``, and no finer than 1."""
-        shift = 0
-        while self.exponent(most << shift) < reach:
-            shift += 1
-        return NoiseColumns(law=self, shift=shift)
+    def place(self, finest: int) -> int:
+        """The largest width of columns, as a power of two, of which ``finest`` fit into the scale.
+
+        A law on whole numbers has no columns narrower than one of them.
+        """
+        ratio = 1 / (2 * self.quadratic * finest**2) if self.quadratic else 1 / (self.linear * finest)
+        e = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+        e -= ratio < Fraction(2) ** e  # 2^e ≤ ratio < 2^(e + 1)
+        place = e // 2 if self.quadratic else e
+        return place if self.rounded else max(place, 0)
+
+    def enough(self, place: int, reach: int) -> int:
+        """How many columns of this width a side take the exponent to ``reach``, or one more."""
+        linear, quadratic = self.linear * Fraction(2) ** place, self.quadratic * Fraction(4) ** place
+        return isqrt(ceil(reach / quadratic)) + 1 if quadratic else ceil(reach / linear)
+
+    def peak(self, bits: int) -> Enclosure:
+        """K, with a width of at most 2^−bits of its value.
+
+        For a rounded law √(quadratic/π); for whole numbers 1 over the sum of all weights: a geometric series, or a
+        theta function, by its own series or by that of its Fourier transform, whichever falls faster.
+
+        >>> ColumnLaw(linear=Fraction(0), quadratic=Fraction(1, 2), two_sided=True, rounded=True).peak(60)
+        Enclosure(about 0.398942280401433, width < 2**-93)
+        """
+        fine = bits + SPARE
+        if not self.quadratic:
+            fine += ceil(1 / self.linear).bit_length()  # 1 − q is as small as the scale is large
+            q = _around(self.linear, fine)
+            return (1 - q) / (1 + q) if self.two_sided else 1 - q
+        pi = enclosures.pi(bits=fine)
+        if self.rounded:
+            return enclosures.monotone(enclosures.sqrt, self.quadratic / pi, bits=fine)
+        if self.quadratic > 1:
+            return 1 / _theta(Enclosure(self.quadratic, self.quadratic), fine)
+        root = enclosures.monotone(enclosures.sqrt, self.quadratic / pi, bits=fine)
+        return root / _theta(pi * pi / self.quadratic, fine)
+
+
+def _around(x: Fraction, bits: int) -> Enclosure:
+    low, high = fixed_exp(x, bits)
+    return Enclosure(Fraction(low, 1 << bits), Fraction(high, 1 << bits))
+
+
+def _theta(rate: Enclosure, bits: int) -> Enclosure:
+    """1 + 2·Σ exp(−rate·k²), k = 1, 2, …, for a rate above 1: what follows a term is less than the term itself."""
+    total = Enclosure(Fraction(1), Fraction(1))
+    for k in count(1):
+        term = Enclosure(_around(rate.high * k**2, bits).low, _around(rate.low * k**2, bits).high)
+        if term.high <= Fraction(4, 1 << bits):
+            return total + Enclosure(Fraction(0), 4 * term.high)
+        total += 2 * term
+    raise AssertionError("the terms have no end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseColumns:
-    """The columns of a law by falling weight: rank 0 starts at 0, rank 1 at −1, then 2^shift, −1 − 2^shift, and so on.
+    """The columns of a law, 2^place wide, by their distance from 0; in pairs where the law has two sides.
+
+    A column begins at its edge and runs away from 0; a number or a real number of it is ``edge + along`` away from 0,
+    0 ≤ along < 2^place. Columns of whole numbers hold ``start ^ low`` for the whole part ``low`` of ``along``. Those of
+    a rounded law are wide enough to hold whole cells [z − ½, z + ½), or so narrow that a cell holds whole columns.
 
     >>> law = ColumnLaw(linear=Fraction(1), quadratic=Fraction(0), two_sided=True)
-    >>> [NoiseColumns(law=law, shift=2).start(rank) for rank in range(4)]
-    [0, -1, 4, -5]
+    >>> columns = NoiseColumns(law=law, place=2)
+    >>> [columns.start(j) for j in range(4)], [int(columns.edge(j)) for j in range(4)]
+    ([0, -1, 4, -5], [0, 1, 4, 5])
     """
 
     law: ColumnLaw
-    shift: int
+    place: int
 
-    def start(self, rank: int) -> int:
-        """The number of the column that is nearest to 0; number ``low`` of it is ``start ^ low``."""
-        if not self.law.two_sided:
-            return rank << self.shift
-        return -(rank & 1) ^ (rank >> 1 << self.shift)
+    @property
+    def sides(self) -> int:
+        """How many columns are equally far from 0."""
+        return 1 + self.law.two_sided
 
-    def refusal(self, start: int, low: int) -> Fraction:
-        """The x for which number ``low`` of the column at ``start`` is accepted with probability exp(−x)."""
-        return low * (self.law.linear + self.law.quadratic * (2 * abs(start) + low))
+    @property
+    def narrow(self) -> bool:
+        """Whether columns are parts of cells."""
+        return self.place < 0
 
-    def weights(self, bits: int) -> Iterator[tuple[int, int]]:
-        """Enclose the weights exp(−exponent(start)) by rank, without end."""
-        if not self.law.two_sided:
-            yield from self._side(0, bits)
-        for pair in zip(self._side(0, bits), self._side(1, bits), strict=True):
-            yield from pair
+    @property
+    def shifts(self) -> tuple[Fraction, ...]:
+        """By how much the edges of each side differ from multiples of the width."""
+        if self.law.rounded:
+            return (Fraction(0), Fraction(0)) if self.narrow else (-_HALF, _HALF)
+        return (Fraction(0), Fraction(1))[: self.sides]
 
-    def total(self, bits: int) -> tuple[int, int]:
-        """Enclose the sum of all weights."""
-        sides = [self._side_total(first, bits) for first in range(1 + self.law.two_sided)]
-        return sum(low for low, _ in sides), sum(high for _, high in sides)
+    def edge(self, column: int) -> Fraction:
+        """Where a column begins; −½ for the one that holds 0 and is as wide as a cell or wider."""
+        rank, side = divmod(column, self.sides)
+        return rank * Fraction(2) ** self.place + self.shifts[side]
 
-    def table(self, *, width: int, bits: int = 192) -> AliasTable:
-        """Give each column at most its share of the 2^width words, rounded down from the enclosures."""
-        most, units = self.total(bits)[1], []
-        for low, _ in self.weights(bits):
-            share = (low << width) // most
-            if not share:
-                break
-            units.append(share)
-        return AliasTable.of(units, width=width)
+    def start(self, column: int) -> int:
+        """The number of the column that is nearest to 0."""
+        rank, side = divmod(column, self.sides)
+        if self.narrow:  # half-way points are edges of half-steps
+            size = ((rank >> (-self.place - 1)) + 1) >> 1
+            return -size if side else size
+        return -side ^ (rank << self.place)
 
-    def residual(self, units: dict[int, int], words: Words) -> int:
-        """Draw a rank from what the words of a table leave over, where ``units`` counts its words by rank.
+    def share(self, t: Fraction, bits: int) -> Enclosure:
+        """What a column would get of the whole law by the weight at this distance: K·2^place·exp(−exponent(t))."""
+        return _peak(self, bits) * _around(self.law.exponent(t), bits)
 
-        Rank r is left with 2^width·P(r) − units[r] ≥ 0, and all ranks together with a whole number of units. The
-        point of that sum at a uniform place is sought with ever finer enclosures.
-        """
-        where = Uniform(words)
-        while True:
-            where.refine()
-            rank = self._found(where, units, words.width)
-            if rank is not None:
-                return rank
 
-    def _found(self, where: Uniform, units: dict[int, int], width: int) -> int | None:
-        bits = where.bits + width + 2 * SPARE
-        least, most = self.total(bits)
-        left = (1 << width) - sum(n for rank, n in units.items() if rank >= 0)
-        below, above = where.prefix * left, (where.prefix + 1) * left  # the place, in units of 2^−where.bits
-        low = high = given = 0
-        for rank, (down, up) in enumerate(self.weights(bits)):
-            low, high, given = low + down, high + up, given + units.get(rank, 0)
-            if above * most <= ((low << width) - given * most) << where.bits:
-                return rank
-            if below * least < ((high << width) - given * least) << where.bits:
-                return None
-        raise AssertionError("the weights have no end")
-
-    def _side(self, first: int, bits: int) -> Iterator[tuple[int, int]]:
-        """Enclose exp(−exponent(first + i·2^shift)), i = 0, 1, …: each is the last times a ratio, which shrinks too."""
-        law, step = self.law, 1 << self.shift
-        low, high = _constant(law.exponent(first), bits)
-        ratio_low, ratio_high = _constant(law.exponent(first + step) - law.exponent(first), bits)
-        bend_low, bend_high = _constant(2 * law.quadratic * step * step, bits)
-        for _ in count():
-            yield low, high
-            low, high = low * ratio_low >> bits, -(-high * ratio_high >> bits)
-            if law.quadratic:
-                ratio_low, ratio_high = ratio_low * bend_low >> bits, -(-ratio_high * bend_high >> bits)
-
-    def _side_total(self, first: int, bits: int) -> tuple[int, int]:
-        """Sum a side: to its end by the geometric series where the ratio is constant, else until nothing is left."""
-        law, step, one = self.law, 1 << self.shift, 1 << bits
-        ratio_low, ratio_high = _constant(law.exponent(first + step) - law.exponent(first), bits)
-        total_low = total_high = 0
-        for low, high in self._side(first, bits):
-            if not law.quadratic:
-                return (low << bits) // (one - ratio_low), -((-high << bits) // (one - ratio_high))
-            if high <= 2:  # every later ratio is at most the first
-                return total_low, total_high - ((-high << bits) // (one - ratio_high))
-            total_low, total_high = total_low + low, total_high + high
-        raise AssertionError("the weights have no end")
+@lru_cache(maxsize=256)
+def _peak(columns: NoiseColumns, bits: int) -> Enclosure:
+    """A fact of the law alone: what depends on a draw is not kept."""
+    return columns.law.peak(bits) * Fraction(2) ** columns.place

@@ -4,11 +4,12 @@ Proof: docs/proofs/exact_samplers.md. Slow references for the same laws: referen
 """
 
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.noise.columns import ColumnLaw
 from sfumato.noise.reference import draw_discrete_gaussian, draw_discrete_laplace, draw_geometric
-from sfumato.noise.sampler import AnyIntArray, IntArray, draw, in_64_bits
+from sfumato.noise.sampler import KEPT, AnyIntArray, IntArray, Sampler, draw, in_64_bits
 from sfumato.noise.words import SystemWords, Words
 
 __all__ = [
@@ -62,17 +63,29 @@ def geometric(*, scale: Exact, size: int) -> IntArray:
 
 def sample_discrete_laplace(scale: Fraction, size: int, words: Words) -> AnyIntArray:
     """Draw from a given source; Python's own whole numbers where the scale is beyond 64 bits."""
-    law = ColumnLaw(linear=1 / scale, quadratic=Fraction(0), two_sided=True)
-    return draw(law, size, words, lambda bits: draw_discrete_laplace(scale, bits))
+    return draw(_laplace(scale), size, words, lambda bits: draw_discrete_laplace(scale, bits))
 
 
 def sample_discrete_gaussian(sigma_squared: Fraction, size: int, words: Words) -> AnyIntArray:
     """Draw from a given source; Python's own whole numbers where σ is beyond 64 bits."""
-    law = ColumnLaw(linear=Fraction(0), quadratic=1 / (2 * sigma_squared), two_sided=True)
-    return draw(law, size, words, lambda bits: draw_discrete_gaussian(sigma_squared, bits))
+    return draw(_gaussian(sigma_squared), size, words, lambda bits: draw_discrete_gaussian(sigma_squared, bits))
 
 
 def sample_geometric(scale: Fraction, size: int, words: Words) -> AnyIntArray:
     """Draw from a given source; Python's own whole numbers where the scale is beyond 64 bits."""
-    law = ColumnLaw(linear=1 / scale, quadratic=Fraction(0), two_sided=False)
-    return draw(law, size, words, lambda bits: draw_geometric(scale, bits))
+    return draw(_geometric(scale), size, words, lambda bits: draw_geometric(scale, bits))
+
+
+@lru_cache(maxsize=KEPT)
+def _laplace(scale: Fraction) -> Sampler:
+    return Sampler(ColumnLaw(linear=1 / scale, quadratic=Fraction(0), two_sided=True))
+
+
+@lru_cache(maxsize=KEPT)
+def _gaussian(sigma_squared: Fraction) -> Sampler:
+    return Sampler(ColumnLaw(linear=Fraction(0), quadratic=1 / (2 * sigma_squared), two_sided=True))
+
+
+@lru_cache(maxsize=KEPT)
+def _geometric(scale: Fraction) -> Sampler:
+    return Sampler(ColumnLaw(linear=1 / scale, quadratic=Fraction(0), two_sided=False))

@@ -1,49 +1,33 @@
-"""The bulk sampler: an alias table draws columns, uniform words draw numbers in them, an exact coin accepts.
+"""The bulk sampler: one look-up in a table draws nearly all of a law, and proposals draw the rest of it, exactly.
 
+A column gets as many of a table's words as give none of its numbers more than its probability: those need no coin. What
+is left, about 1%, is a law of its own. Few draws at a time are proposals all, so that each takes the same steps.
 Proof: docs/proofs/exact_samplers.md
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from sfumato.errors import InvalidInput
-from sfumato.noise.alias import RESIDUAL, AliasTable
 from sfumato.noise.bits import Bits
 from sfumato.noise.columns import ColumnLaw, NoiseColumns
-from sfumato.noise.uniform import Uniform
+from sfumato.noise.proposals import CLOSE, QUICK, BoolArray, Cut, IntArray, Proposals, Shares
 from sfumato.noise.words import WordArray, WordBits, Words
 
-__all__ = ["IntArray", "Sampler", "draw", "in_64_bits", "sampler"]
+__all__ = ["KEPT", "AnyIntArray", "BoolArray", "IntArray", "LookUp", "Sampler", "draw", "in_64_bits"]
 
-IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
+AnyWords = WordArray | np.ndarray[tuple[int], np.dtype[np.uint32]]
 AnyIntArray = IntArray | np.ndarray[tuple[int], np.dtype[np.object_]]
-FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
-Scratch = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
-BoolArray = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
-COLUMNS = 512  # a side: the table then stays in the innermost cache and is built in milliseconds
 CHUNK = 1 << 15  # words drawn at a time: scratch memory stays in the second cache
 ALIKE = 256  # up to this many draws, every number takes the same steps, so that time does not distinguish them
-REACH = 45  # exp(−45) < 2^−64
-LARGEST_SHIFT = 52  # columns beyond it reach past 64 bits
-LARGEST_X = 0.5
-WINDOW = 2.0**-24  # the floats below are wrong by less than 2^−26
-_UNDRAWN = np.iinfo(np.int64).min
-_TAYLOR = [1 / 40320, -1 / 5040, 1 / 720, -1 / 120, 1 / 24, -1 / 6, 1 / 2, -1.0, 1.0]
-
-
-def draw(law: ColumnLaw, size: int, words: Words, reference: Callable[[Bits], int]) -> AnyIntArray:
-    """Draw ``size`` independent numbers of a law: int64, or Python's own where 2^−64 of the law lies beyond 64 bits.
-
-    In the latter case each is drawn by the slow ``reference`` of the same law.
-    """
-    if _fits(law):
-        return sampler(law).draw(size, words)
-    bits = WordBits(words)
-    return np.array([reference(bits) for _ in range(size)], dtype=object)
+REACH = 45  # exp(−45) < 2^−64: what few draws leave to the tail
+FAR = 25  # what many draws leave to it: less than one in 10^10
+INDEX, CHOICE = 15, 15
+FEW_CHOICE = 13  # 2^13 rows of 32 bytes are in the second cache, all alike: the rare ones are not slower to read
+KEPT = 32  # samplers of the parameters used last, of each law; one takes up to a mebibyte
 
 
 def in_64_bits(draws: AnyIntArray) -> IntArray:
@@ -54,136 +38,115 @@ def in_64_bits(draws: AnyIntArray) -> IntArray:
         raise InvalidInput("a draw lies beyond 64 bits; nothing was returned. Ask for a smaller scale.") from None
 
 
-@lru_cache(maxsize=128)
-def _fits(law: ColumnLaw) -> bool:
-    return law.exponent(COLUMNS << LARGEST_SHIFT) >= REACH
+class Sampler:
+    """Independent draws from a law, exactly; its tables are built when they are first needed.
 
+    Guarantee: for uniform words every number is drawn with exactly the probability of the law.
+    Assumes: float64 addition and multiplication follow IEEE 754.
+    Public: the law and how many are drawn. Sensitive: the draws; scratch words are overwritten.
+    """
 
-@lru_cache(maxsize=128)
-def sampler(law: ColumnLaw) -> "Sampler":
-    """The sampler of a law for 64-bit words; kept for the parameters used last."""
-    return Sampler.of(law.columns(most=COLUMNS, reach=REACH), width=64)
+    __slots__ = ("_few", "_many", "fits", "law")
+
+    def __init__(self, law: ColumnLaw) -> None:
+        self.law = law
+        self.fits = law.exponent(1 << 61) >= REACH
+        self._few: Proposals | None = None
+        self._many: LookUp | None = None
+
+    def draw(self, size: int, words: Words) -> IntArray:
+        """Draw ``size`` independent numbers."""
+        return self.few.draw(size, words) if size <= ALIKE else self.many.draw(size, words)
+
+    @property
+    def few(self) -> Proposals:
+        """What draws few numbers: proposals from the whole law."""
+        if self._few is None:  # two threads may build it: both build the same
+            place = self.law.place(16 if self.law.quadratic else 8)
+            columns = NoiseColumns(law=self.law, place=place)
+            cut = Cut(place=place, columns=self.law.enough(place, REACH), index=FEW_CHOICE, choice=FEW_CHOICE)
+            self._few = Proposals.of(columns, cut, Shares.of(columns, cut), None, QUICK)
+        return self._few
+
+    @property
+    def many(self) -> "LookUp":
+        """What draws many numbers: a look-up table, and proposals from what it leaves."""
+        if self._many is None:
+            place = self.law.place(32)
+            cut = Cut(
+                place=place, columns=self.law.enough(place, FAR), index=min(INDEX, 64 - max(place, 0)), choice=CHOICE
+            )
+            self._many = LookUp.of(NoiseColumns(law=self.law, place=place), cut)
+        return self._many
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Sampler:
-    """Independent draws from the law of ``columns``, exactly.
+class LookUp:
+    """A table of 2^index words: ``starts`` is the first number of a word's column; the words below ``over`` are left.
 
-    Guarantee: for uniform words every number is drawn with exactly the probability of the law. Floating-point numbers
-    decide an acceptance only where they are further from the threshold than WINDOW, 4 times their proven error.
-    Assumes: float64 addition and multiplication follow IEEE 754.
-    Public: the law and how many are drawn. Sensitive: the draws; scratch memory is overwritten.
+    The lowest ``place`` bits of a word choose a number of the column; those between are not looked at. Where half a
+    word has bits enough, each half of it is one.
     """
 
-    columns: NoiseColumns
-    table: AliasTable
+    cut: Cut
+    lane: int
     starts: IntArray
-    certain: WordArray
-    width: int
-    joint: bool
-    window: float
+    over: int
+    rest: Proposals
 
     @classmethod
-    def of(cls, columns: NoiseColumns, *, width: int, window: float = WINDOW) -> "Sampler":
-        """Build the table; ``width`` is the words' and ``window`` may be widened in tests."""
-        table = columns.table(width=width)
-        starts = np.array([_UNDRAWN if r == RESIDUAL else columns.start(r) for r in table.outcomes.tolist()], np.int64)
-        joint = columns.shift <= width - width * 5 // 16
-        certain = np.zeros(1, dtype=np.uint64)
-        if columns.shift:
-            linear, quadratic, step = float(columns.law.linear), float(columns.law.quadratic), 2.0**columns.shift
-            refusal = step * (linear + quadratic * (2 * np.abs(starts.astype(np.float64)) + step))
-            sure = np.clip(1 - refusal * (1 + WINDOW) - WINDOW, 0, 1)  # exp(−x) ≥ 1 − x: below it all are accepted
-            bits = width - columns.shift if joint else width
-            fine = min(bits, 24)
-            certain = np.floor(sure * 2.0**fine).astype(np.uint64) << np.uint64(width - fine)
-        return cls(
-            columns=columns, table=table, starts=starts, certain=certain, width=width, joint=joint, window=window
-        )
+    def of(cls, columns: NoiseColumns, cut: Cut) -> "LookUp":
+        """Give each column as many words as its least likely number has shares, rounded down."""
+        shares = Shares.of(columns, cut)
+        given = np.floor(shares.least[: cut.columns * columns.sides]).astype(np.int64)
+        over = (1 << cut.index) - int(given.sum())
+        if over < 0:
+            raise AssertionError("the columns were given more words than there are")
+        rest = Proposals.of(columns, cut, shares, given, CLOSE)
+        starts = np.zeros(1 << cut.index, dtype=np.int64)
+        starts[over:] = np.repeat(rest.starts[: given.size], given)
+        half = cut.width == 64 and cut.index + max(cut.place, 0) <= 32
+        return cls(cut=cut, lane=32 if half else cut.width, starts=starts, over=over, rest=rest)
 
     def draw(self, size: int, words: Words) -> IntArray:
         """Draw ``size`` independent numbers."""
         out = np.empty(size, dtype=np.int64)
-        scratch = np.empty((4, min(size, CHUNK)), dtype=np.uint64)
-        refused = []
+        scratch = np.empty((2, min(size, CHUNK)), dtype=np.uint64)
+        places = []
         for first in range(0, size, CHUNK):
             part = out[first : first + CHUNK]
-            again = self._propose(part, words, scratch)
-            if again is not None and again.size:
-                refused.append(again + first)
+            places.append(self.looked_up(part, words, scratch[:, : part.size]) + first)
         scratch.fill(0)
-        if refused:
-            places = np.concatenate(refused)
-            out[places] = self.draw(places.size, words)
+        self.rest.fill(out, np.concatenate(places), words)
         return out
 
-    def _propose(self, out: IntArray, words: Words, scratch: Scratch) -> IntArray | None:
-        """Draw a column and a number of it for each place; give the places whose number was refused."""
-        word, slot, low, other = scratch[:, : out.size]
+    def looked_up(
+        self, out: IntArray, words: Words, scratch: "np.ndarray[tuple[int, int], np.dtype[np.uint64]]"
+    ) -> IntArray:
+        """Look a word up for each place of ``out``; give the places where a proposal is needed."""
+        word, index = scratch
+        lanes: AnyWords = word
+        shift = self.lane - self.cut.index
+        if self.lane == 32:
+            word = word[: (out.size + 1) // 2]
+            lanes = word.view(np.uint32)[: out.size]
         words.fill(word)
-        self.table.slots(word, slot, low)
-        slots = slot.view(np.int64)
-        self.starts.take(slots, out=out, mode="clip")
-        if self.table.residual and out.min() == _UNDRAWN:
-            self._fill_residual(out, words)
-        if not self.columns.shift:
-            return None
-        words.fill(low)
-        if self.joint:
-            top = low
-        else:
-            top = other
-            words.fill(top)
-        if out.size <= ALIKE:
-            doubtful = np.arange(out.size)
-        elif self.columns.law.quadratic:
-            self.certain.take(slots, out=word, mode="clip")
-            doubtful = (top >= word).nonzero()[0]
-        else:
-            doubtful = (top >= self.certain[0]).nonzero()[0]  # the same in every column
-        shift = np.uint64(self.columns.shift)
-        place = top[doubtful] >> shift if self.joint else top[doubtful]
-        low &= (np.uint64(1) << shift) - np.uint64(1)
-        refused = doubtful[~self._accepted(out[doubtful], low[doubtful], place, words)]
-        out ^= low.view(np.int64)
-        return refused
+        kind = lanes.dtype.type
+        np.right_shift(lanes, kind(shift), out=index if self.lane != 32 else index.view(np.int64))
+        self.starts.take(index.view(np.int64), out=out, mode="clip")
+        again: IntArray = (lanes < kind(self.over << shift)).nonzero()[0]
+        if self.cut.place > 0:
+            np.bitwise_and(lanes, kind((1 << self.cut.place) - 1), out=lanes)
+            np.bitwise_xor(out, lanes if self.lane == 32 else word.view(np.int64), out=out)
+        return again
 
-    def _accepted(self, starts: IntArray, low: WordArray, place: WordArray, words: Words) -> BoolArray:
-        """Accept with probability exp(−x), x = refusal(start, low): where the uniform number at ``place`` is below it.
 
-        ``place`` holds the first bits of that number; where floats leave open which side it is on, more are drawn.
-        """
-        bits = self.width - self.columns.shift if self.joint else self.width
-        coarse = max(bits - 48, 0)
-        seen = (place >> np.uint64(coarse)).astype(np.float64)
-        unit = 2.0 ** (coarse - bits)
-        x, accept = self._acceptance(starts, low)
-        yes = (seen + 1) * unit <= accept - self.window
-        no = seen * unit >= accept + self.window
-        for i in (~(yes | no) | (x > LARGEST_X)).nonzero()[0]:
-            exact = self.columns.refusal(int(starts[i]), int(low[i]))
-            yes[i] = Uniform(words, prefix=int(place[i]), bits=bits).below_exp(exact)
-        return yes
+def draw(sampler: Sampler, size: int, words: Words, reference: Callable[[Bits], int]) -> AnyIntArray:
+    """Draw ``size`` independent numbers of a law: int64, or Python's own where 2^−64 of the law lies beyond 64 bits.
 
-    def _acceptance(self, starts: IntArray, low: WordArray) -> tuple[FloatArray, FloatArray]:
-        """Approximate x and exp(−x); the latter within 2^−26 wherever x is at most LARGEST_X."""
-        law = self.columns.law
-        x = low.astype(np.float64)
-        if law.quadratic:
-            x *= float(law.linear) + float(law.quadratic) * (2 * np.abs(starts.astype(np.float64)) + x)
-        else:
-            x *= float(law.linear)
-        near = np.minimum(x, LARGEST_X)
-        value = np.full_like(x, _TAYLOR[0])
-        for coefficient in _TAYLOR[1:]:
-            value *= near
-            value += coefficient
-        return x, value
-
-    def _fill_residual(self, out: IntArray, words: Words) -> None:
-        units = self.table.counted()
-        for i in (out == _UNDRAWN).nonzero()[0]:
-            start = self.columns.start(self.columns.residual(units, words))
-            if not -(2**63) + (1 << self.columns.shift) < start < 2**63 - (1 << self.columns.shift):
-                raise InvalidInput("a draw lies beyond 64 bits; nothing was returned. Ask for a smaller scale.")
-            out[i] = start
+    In the latter case each is drawn by the slow ``reference`` of the same law.
+    """
+    if sampler.fits:
+        return sampler.draw(size, words)
+    bits = WordBits(words)
+    return np.array([reference(bits) for _ in range(size)], dtype=object)

@@ -1,4 +1,4 @@
-"""Random words in bulk: AES-256 in counter mode under a key that the operating system gave, and nothing with a seed.
+"""Random words: few from the operating system itself, many by AES-256 under a key that it gave; none with a seed.
 
 Noise from a cipher is private against every adversary who cannot break AES-256: computational privacy.
 """
@@ -21,6 +21,7 @@ __all__ = ["SystemWords", "WordArray", "WordBits", "Words"]
 
 _ZEROS = memoryview(bytes(1 << 18))  # what is encrypted, so that the keystream itself comes out
 _REKEY = 1 << 26  # bytes of keystream under one key
+_FEW = 512  # so many bytes are had sooner from the operating system itself than by its key
 
 
 class Words(Protocol):
@@ -37,7 +38,7 @@ class Words(Protocol):
 
 
 class SystemWords:
-    """AES-256 in counter mode; the operating system gives each thread its own key.
+    """Up to 64 words at a time from the operating system; more by AES-256 in counter mode, a key of it for each thread.
 
     A thread's key is replaced after 64 MiB, and after a fork: parent and child never share a stream.
     Assumes: AES-256 is a pseudorandom permutation, and the operating system's generator is sound. A copy of the whole
@@ -53,7 +54,7 @@ class SystemWords:
     __slots__ = ("_own",)
 
     def __init__(self) -> None:
-        self._own = _Keystream()
+        self._own: _Keystream | None = None
 
     @property
     def width(self) -> int:
@@ -64,7 +65,13 @@ class SystemWords:
         """Overwrite ``out``, a contiguous array, with fresh words."""
         if not out.size:
             return
-        room, own = out.data.cast("B"), self._own
+        room = out.data.cast("B")
+        if len(room) <= _FEW:
+            room[:] = os.urandom(len(room))
+            return
+        own = self._own
+        if own is None:  # two threads may both make one: neither has a key of the other's
+            own = self._own = _Keystream()
         for start in range(0, len(room), len(_ZEROS)):
             part = room[start : start + len(_ZEROS)]
             if own.left < len(part) or own.process != (os.getpid(), _forks):
