@@ -91,7 +91,7 @@ def over_certain(ahead: Profile, back: Profile, grid: Array, odds: Array) -> Arr
     return np.append(odds[:zero] * back(-grid[:zero]) * OUTWARD, ahead(grid[zero:]))
 
 
-_LADDER = 2.0 ** (np.arange(-18 * 8, 9 * 8 + 1) / 8)
+_LADDER = 2.0 ** (np.arange(-30 * 8, 9 * 8 + 1) / 8)
 
 
 def reach(profile: Profile, tail: float) -> float:

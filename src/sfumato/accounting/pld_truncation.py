@@ -21,11 +21,12 @@ __all__ = ["PRECISION", "Law", "compose", "within"]
 PRECISION = 5e-5  # the share of ε that the grid may add
 MOST_POINTS = 1 << 22
 FAR = 14.0
+CELLS = 32
 BEHIND = 9.0  # e^−9 of δ is what sums of small losses may have of it
 FARTHER = 24.0  # where what is wrapped around comes off
 
 _TILTS = 2.0 ** (np.arange(-12, 61) / 3)
-_DOWN = np.array([-16.0, -4.0, -1.0, -0.25, 0.0])
+_DOWN = np.append(-(4.0 ** np.arange(8, -2, -1)), 0.0)
 _SHARES = 2.0 ** (np.arange(-80, 1) / 5)
 
 _STEEPER = 2.0 ** (np.arange(-4, 25) / 4)
@@ -101,7 +102,7 @@ def compose(
     cut = _cut(parts, pilot, delta=delta, epsilon=epsilon) if jumps else None
     if jumps and cut is None:
         return None
-    laid = _laid(parts, pilot, precision, cut, delta=delta, epsilon=epsilon, far=FAR if floors is None else FARTHER)
+    laid = _laid(parts, pilot, precision, cut, delta=delta, epsilon=epsilon, below=floors is not None)
     if floors is None:
         made = [(_connected(part, laid.step), part.times) for part in parts]
         return tilted_fft.compose(made, laid.window(made))
@@ -183,9 +184,9 @@ def _laid(
     *,
     delta: float | None,
     epsilon: float | None,
-    far: float,
+    below: bool,
 ) -> _Laid:
-    total = sum(part.times for part in parts)
+    total, far = sum(part.times for part in parts), FARTHER if below else FAR
     jumps = None if cut is None else cut.at
     moments, lower = pilot.moments(_TILTS, above=jumps), pilot.moments(_DOWN, above=jumps)
     if epsilon is None:
@@ -212,6 +213,8 @@ def _laid(
     else:  # a step above all but a few losses widens their sum by 2·step for each of the share that δ(0) is
         kink = math.fsum(part.times * float(part.ahead(np.zeros(1))[0]) for part in parts)
         wanted = min(max(wanted, 2 * wide / (steep * kink)), math.sqrt(12 * wide / steep))
+    if below:  # a lower curve needs several cells on either side of 0, where the curve turns
+        wanted = min(wanted, *(min(part.top, part.bottom) / CELLS for part in parts))
     step = rounded_step(max(min(wanted, (top - bottom) / 512), widest / MOST_POINTS))
     return _Laid(
         step=step,

@@ -231,7 +231,7 @@ def compose(parts: Sequence[tuple[Dots, int]], window: Window, *, outward: bool 
         noise=noise,
         beyond=infinite + above,
         growth=math.exp(rounding),
-        wrapped=0.0 if outward else _outside(parts, window, math.fsum(scales), covered=covered),
+        wrapped=0.0 if outward else _outside(parts, window, math.fsum(scales), (start >= window.start, covered)),
         low_tilts=low_tilts,
         low_moments=np.array([_left_out(parts, window, tilt, total) for tilt in window.low_tilts]),
     )
@@ -256,13 +256,13 @@ def _left_out(parts: Sequence[tuple[Dots, int]], window: Window, tilt: float, to
     return moment + gain + 2.0**-40 * (1 + tilt) + 8 * UNIT * total * (LOGARITHMS + abs(moment / total) + tilt * widest)
 
 
-def _outside(parts: Sequence[tuple[Dots, int]], window: Window, scale: float, *, covered: bool) -> float:
+def _outside(parts: Sequence[tuple[Dots, int]], window: Window, scale: float, covered: tuple[bool, bool]) -> float:
     """Chernoff's bound on the tilted mass outside the window, on both sides, rounded up."""
     step, total = parts[0][0].step, sum(times for _, times in parts)
     bottom, top = step * window.start, step * (window.start + window.size)
     bound = 0.0
-    for side, end in zip(window.sides, (bottom, top), strict=True):
-        if end == top and covered:
+    for side, end, nothing in zip(window.sides, (bottom, top), covered, strict=True):
+        if nothing:
             continue
         widest = max(dots.widest for dots, _ in parts)
         moment = _log_moments(parts, side, window.cut)
