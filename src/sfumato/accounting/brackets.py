@@ -174,7 +174,7 @@ def _highest(bound: Callable[[float], float], target: float, top: float) -> floa
         if gap >= 1:
             return 0.0
     low = top * (1 - gap)
-    for _ in range(8):
+    while high - low > 1e-5 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if bound(middle) > target else (low, middle)
     return low

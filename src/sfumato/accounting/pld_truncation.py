@@ -21,7 +21,8 @@ __all__ = ["PRECISION", "Law", "compose", "within"]
 PRECISION = 5e-5  # the share of ε that the grid may add
 MOST_POINTS = 1 << 22
 FAR = 14.0
-CELLS = 32
+MOST_BELOW = 1 << 19
+CELLS, FEWEST = 32, 4  # how many cells a lower curve is to have on either side of 0, and how many it must have
 BEHIND = 9.0  # e^−9 of δ is what sums of small losses may have of it
 FARTHER = 24.0  # where what is wrapped around comes off
 
@@ -88,10 +89,11 @@ def compose(
     """Choose tilt, grid and window by a coarse pilot, then compose; a poor choice costs tightness, never validity.
 
     With ``jumps`` the sums in which some loss is large are computed apart from the others, which is for laws whose
-    losses are mostly tiny and seldom large. Nothing is returned where some law has no loss within reach at all, so that
-    nothing is known but δ ≤ 1; nor where more than ``delta`` is beyond reach, so that no ε goes with it; nor where
-    large losses cannot be told from the others. With ``floors``, lower bounds of the profiles both ways, the masses are
-    lower bounds, and :meth:`~sfumato.accounting.tilted_fft.Composition.delta_below` is to be asked.
+    losses are mostly tiny and seldom large. With ``floors``, lower bounds of the profiles both ways, the masses are
+    lower bounds, and :meth:`~sfumato.accounting.tilted_fft.Composition.delta_below` is to be asked. Nothing is returned
+    where some law has no loss within reach at all, so that nothing is known but δ ≤ 1; nor where more than ``delta`` is
+    beyond reach, so that no ε goes with it; nor where large losses cannot be told from the others, or lower bounds not
+    be resolved.
     """
     parts = _parts(profiles, 1e-20 if delta is None else delta)
     if any(part.lost for part in parts):
@@ -103,6 +105,8 @@ def compose(
     if jumps and cut is None:
         return None
     laid = _laid(parts, pilot, precision, cut, delta=delta, epsilon=epsilon, below=floors is not None)
+    if floors is not None and laid.step * FEWEST > min(min(part.top, part.bottom) for part in parts):
+        return None
     if floors is None:
         made = [(_connected(part, laid.step), part.times) for part in parts]
         return tilted_fft.compose(made, laid.window(made))
@@ -215,7 +219,7 @@ def _laid(
         wanted = min(max(wanted, 2 * wide / (steep * kink)), math.sqrt(12 * wide / steep))
     if below:  # a lower curve needs several cells on either side of 0, where the curve turns
         wanted = min(wanted, *(min(part.top, part.bottom) / CELLS for part in parts))
-    step = rounded_step(max(min(wanted, (top - bottom) / 512), widest / MOST_POINTS))
+    step = rounded_step(max(min(wanted, (top - bottom) / 512), widest / (MOST_BELOW if below else MOST_POINTS)))
     return _Laid(
         step=step,
         bottom=bottom,

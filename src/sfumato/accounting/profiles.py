@@ -229,7 +229,7 @@ def _poisson(inner: DominatingPair, rate: Fraction) -> DominatingPair:
     kept, left = float(rate), float(1 - rate)
 
     def remove(epsilon: Array) -> Array:
-        moved = np.expm1(epsilon)
+        moved = np.expm1(np.minimum(epsilon, 700.0))
         slack = NUDGE * (np.abs(moved) + kept)
         ratio = moved + kept - slack
         asked = np.log(np.maximum(ratio, 1e-300) / kept)
@@ -238,7 +238,7 @@ def _poisson(inner: DominatingPair, rate: Fraction) -> DominatingPair:
         return _clipped(np.where(ratio > 0, value, below) * (1 + TINY))
 
     def add(epsilon: Array) -> Array:
-        moved = left * np.expm1(epsilon)
+        moved = left * np.expm1(np.minimum(epsilon, 700.0))
         weight = kept - moved + NUDGE * (np.abs(moved) + kept)
         asked = epsilon + np.log(kept / np.maximum(weight, 1e-300))
         value = weight * inner.add(asked - NUDGE * (1 + np.abs(asked) + np.abs(epsilon)))
