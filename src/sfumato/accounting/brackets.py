@@ -161,7 +161,7 @@ def one_event(
         before = epsilon * _NEAR
         gained = -np.expm1(before - epsilon) * (1 - TINY)  # P(loss > ε) is at most δ(ε′)/(1 − e^(ε′ − ε)) for ε′ < ε
         chances = [times * float(np.min(np.minimum(ahead(before) / gained, 1.0))) for ahead, _, times in parts]
-        return (whole - math.fsum(chances) ** 2 / 2 * (1 + TINY)) * (1 - TINY)
+        return (whole * (1 - TINY) - math.fsum(chances) ** 2 / 2 * (1 + TINY)) * (1 - TINY)
 
     return bound
 

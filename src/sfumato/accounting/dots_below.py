@@ -51,7 +51,7 @@ def _values(
     middle = grid[:-1] + half
     most = np.minimum(over_certain(*above, grid, odds), 1.0)
     least = over_certain(*below, middle, np.exp(middle)) * (INWARD - 2 * (OUTWARD - 1))
-    slack = 16 * UNIT * (least + most[:-1] + most[1:])
+    slack = 16 * UNIT * math.exp(half) * (least + most[:-1] + most[1:])
     left = least - (most[1:] - least) * math.exp(-half) - slack
     right = least - (most[:-1] - least) * math.exp(half) - slack
     empty = (left < 0) | (right < 0)  # the line of two equal laws lies below every profile
