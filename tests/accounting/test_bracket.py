@@ -156,7 +156,7 @@ def test_the_lower_end_is_never_above_the_upper(events, power):
 
 
 @pytest.mark.long
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(LISTS, st.integers(3, 15))
 def test_the_lower_end_is_never_above_the_upper_in_many_lists(events, power):
     never_crosses(events, power)

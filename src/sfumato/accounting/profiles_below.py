@@ -13,13 +13,11 @@ import numpy as np
 
 from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import Array, float_down, normal_down, normal_up
-from sfumato.accounting.profiles import NUDGE, TINY, DominatingPair, Profile
+from sfumato.accounting.profiles import FARTHEST, NUDGE, TINY, DominatingPair, Profile
 from sfumato.core.events import Gaussian, PoissonSampled, PrivacyEvent, RandomizedResponse, Stated
 from sfumato.core.guarantees import GDP, Approximate, Pure
 
 __all__ = ["gaussian_below", "pair_below"]
-
-FARTHEST = 600.0  # e^ε is a float up to here; beyond, the lower profile is 0
 
 
 def pair_below(event: PrivacyEvent) -> DominatingPair | None:
