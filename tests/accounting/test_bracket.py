@@ -47,6 +47,14 @@ def test_rare_samples_are_bracketed_within_three_hundredths(rate, sigma, times, 
     assert found.upper == accounting.epsilon(sampled(rate, sigma, times), delta=delta)
 
 
+@pytest.mark.parametrize(
+    ("rate", "sigma", "times", "delta"), [NARROW[3], ("1e-5", "1", 10**5, "1e-8"), ("0.01", "1", 10**4, "1e-5")]
+)
+def test_delta_at_the_epsilon_that_was_found_is_the_delta_it_was_found_for(rate, sigma, times, delta):
+    event = sampled(rate, sigma, times)
+    assert pld.delta(event, epsilon=pld.epsilon(event, delta=delta)) <= Fraction(delta) * Fraction("1.01")
+
+
 def test_the_set_of_one_large_loss_is_a_lower_bound_by_itself():
     """0.0561 at q = 1e-6, σ = 0.6, T = 1e5, δ = 1e-10, where the upper end had been 0.114."""
     law = profiles.pair_of(PoissonSampled(rate=Fraction("1e-6"), event=gauss("0.6")))

@@ -147,7 +147,12 @@ def _least_delta(parts: Sequence[pld_truncation.Law], precision: float, target: 
     if apart is not None and apart.slack_at(target) <= NOISE:
         return apart.delta(target)
     composed = pld_truncation.compose(parts, precision, epsilon=target)
-    return min([1.0, *(found.delta(target) for found in (apart, composed) if found)])
+    found = min([1.0, *(law.delta(target) for law in (apart, composed) if law)])
+    slack = composed.slack_at(target) if composed else 0.0
+    if slack <= NOISE or found <= LEAST_DELTA:
+        return found
+    again = pld_truncation.compose(parts, precision, epsilon=target, about=found * max(1 - slack, 1e-3))
+    return min(found, again.delta(target)) if again else found
 
 
 def _plain(found: Counter[PrivacyEvent]) -> Approximate | None:

@@ -83,11 +83,13 @@ def compose(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
+    about: float | None = None,
     jumps: bool = False,
     floors: Sequence[tuple[Profile, Profile]] | None = None,
 ) -> tilted_fft.Composition | None:
     """Choose tilt, grid and window by a coarse pilot, then compose; a poor choice costs tightness, never validity.
 
+    ``about`` says about what δ is where ε is given: what is far less likely counts as an infinite loss.
     With ``jumps`` the sums in which some loss is large are computed apart from the others, which is for laws whose
     losses are mostly tiny and seldom large. With ``floors``, lower bounds of the profiles both ways, the masses are
     lower bounds, and :meth:`~sfumato.accounting.tilted_fft.Composition.delta_below` is to be asked. Nothing is returned
@@ -95,7 +97,7 @@ def compose(
     beyond reach, so that no ε goes with it; nor where large losses cannot be told from the others, or lower bounds not
     be resolved.
     """
-    parts = _parts(profiles, 1e-20 if delta is None else delta)
+    parts = _parts(profiles, delta or about or 1e-20)
     if any(part.lost for part in parts):
         return None
     pilot = _Pilot.of(parts)
