@@ -170,6 +170,12 @@ def test_the_lower_end_is_never_above_the_upper_in_many_lists(events, power):
     never_crosses(events, power)
 
 
+def test_a_curve_that_turns_inside_one_cell_gives_no_lower_bound_above_the_truth():
+    """Nearly all of the loss is ln(1 − q) here: found by the property above, where a slope had come out above 1."""
+    both = [gauss("3/10"), PoissonSampled(rate=Fraction(1, 100), event=gauss("3/10"))]
+    assert brackets.lower_epsilon(both, delta="1e-3", below=31) <= 15.3704 < pld.epsilon(both, delta="1e-3") < 15.373
+
+
 # ------------------------------------------------------------------------------------------- exact values
 
 

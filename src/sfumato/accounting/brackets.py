@@ -1,4 +1,4 @@
-"""Brackets: beside the ε that is promised, an ε that cannot be promised, both certified.
+"""Brackets: beside the ε that is guaranteed, an ε that is too small for any guarantee, both certified.
 
 The upper end is the accountant's own figure. The lower end is the larger of two bounds: one loss distribution rounded
 down at every step, and the chance that one single event is large. Proof: docs/proofs/pld_bracket.md

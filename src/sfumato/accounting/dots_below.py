@@ -35,6 +35,9 @@ def connect_below(
     values[zero:] = np.minimum.accumulate(values[zero:])
     falls = np.diff(values) / (odds[:-1] * math.expm1(step))  # the excess rises up to 0, and falls from there on
     rises = np.maximum.accumulate(np.append(0.0, falls[:zero] * OUTWARD))
+    if rises[-1] >= 1:  # the curve turns inside one cell, and slopes would be negative: that of equal laws is left
+        masses = np.where(np.arange(low, high + 1) == 0, INWARD, 0.0)
+        return Dots(low=low, step=step, masses=masses, infinite=0.0)
     slopes = np.minimum.accumulate(np.append((1 - rises[-1]) * INWARD, -falls[zero:] * INWARD))[1:]
     slopes = np.append(slopes, 0.0)
     masses = np.empty(len(grid))
