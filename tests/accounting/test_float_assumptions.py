@@ -218,7 +218,7 @@ def test_the_proof_of_the_constant_adds_up():
 
 def test_the_error_bounds_are_stated_and_small():
     pair = profiles.gaussian(Fraction(1, 100))
-    law = connect_the_dots.connect(pair, low=-800, high=800, step=connect_the_dots.rounded_step(1e-3))
+    law = connect_the_dots.connect(pair, pair, low=-800, high=800, step=connect_the_dots.rounded_step(1e-3))
     window = tilted_fft.Window(start=-2000, size=1 << 13, tilt=4.0, tail_tilt=8.0)
     composed = tilted_fft.compose([(law, 100)], window)
     assert 0 < composed.noise < 1e-10
@@ -231,7 +231,8 @@ def test_the_error_bounds_are_stated_and_small():
 def test_a_composition_errs_less_than_it_states():
     """Randomised response four times, composed in whole numbers beside the tilted transform."""
     step = connect_the_dots.rounded_step(1 / 64)
-    law = connect_the_dots.connect(profiles._response(32 * step, 2), low=-40, high=40, step=step)
+    response = profiles._response(32 * step, 2)
+    law = connect_the_dots.connect(response, response, low=-40, high=40, step=step)
     window = tilted_fft.Window(start=-256, size=512, tilt=1.5, tail_tilt=3.0)
     found = tilted_fft.compose([(law, 4)], window)
     mass = [Fraction(value) for value in law.masses.tolist()]

@@ -5,9 +5,10 @@
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from sfumato.accounting import advanced, optimal, zcdp
+from sfumato.accounting.banded import banded_plan
 from sfumato.accounting.calibrate import calibrate_rate, calibrate_sigma, calibrate_steps, plan
 from sfumato.accounting.composition import compose, loss_of
 from sfumato.accounting.event_counts import event_counts
@@ -20,6 +21,9 @@ from sfumato.core.exact import Exact, probability
 from sfumato.core.guarantees import Approximate
 from sfumato.errors import InvalidInput, Unsupported
 
+if TYPE_CHECKING:
+    from sfumato.accounting.brackets import Bracket
+
 __all__ = [
     "METHODS",
     "BasicFilter",
@@ -28,6 +32,8 @@ __all__ = [
     "RDPFilter",
     "ZCDPFilter",
     "ZCDPOdometer",
+    "banded_plan",
+    "bracket",
     "calibrate_rate",
     "calibrate_sigma",
     "calibrate_steps",
@@ -74,6 +80,21 @@ def delta(events: Events, *, epsilon: Exact, method: Method = "pld") -> Fraction
     if method not in _DELTA:
         raise _unknown(method)
     return _DELTA[method](events, epsilon)
+
+
+def bracket(events: Events, *, delta: Exact) -> "Bracket":
+    """The ε of all events together at δ by ``pld``, and beside it an ε below which no accountant can come.
+
+    Guarantee: ``upper`` is :func:`epsilon`; some mechanism with these events is not (ε, δ)-DP at any ε below ``lower``.
+    Where the two are close, more accounting gains nothing. Proof: docs/proofs/pld_bracket.md
+
+    >>> found = bracket(plan(sigma=1, steps=100, sampling="0.01"), delta=1e-5)
+    >>> found.lower <= found.upper <= found.lower * Fraction("1.001")
+    True
+    """
+    from sfumato.accounting import brackets
+
+    return brackets.bracket(events, delta=delta)
 
 
 def _basic(events: Events) -> Approximate:

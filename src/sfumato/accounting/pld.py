@@ -35,6 +35,7 @@ from sfumato.errors import Refused, Unsupported
 
 __all__ = ["LEAST_DELTA", "delta", "epsilon", "known_epsilon"]
 
+NOISE = 1e-3  # the share of δ that float error and sums left out may have before all losses are computed together
 LEAST_DELTA = Fraction(1, 10**20)  # the floor under δ: below it the tails of the tables are no longer resolved
 
 
@@ -107,8 +108,7 @@ def _epsilon(found: Counter[PrivacyEvent], asked: Fraction, precision: float) ->
     target, value = float_down(asked), 0.0
     for parts in _directions(merged):
         if not value or not pld_truncation.within(parts, value, target):
-            composed = pld_truncation.compose(parts, precision, delta=target)
-            value = max(value, composed.epsilon(target) if composed else math.inf)
+            value = max(value, _least_epsilon(parts, precision, target))
     plain = _plain(found)
     bounds = [Fraction(value)] if math.isfinite(value) else []
     if plain is not None and plain.delta <= asked:
@@ -124,8 +124,35 @@ def _delta(found: Counter[PrivacyEvent], asked: Fraction, precision: float) -> F
     if plain is not None and plain.epsilon <= asked:
         return plain.delta
     target = float_down(asked)
-    composed = [pld_truncation.compose(parts, precision, epsilon=target) for parts in _directions(merged)]
-    return max(LEAST_DELTA, *(Fraction(it.delta(target)) if it else Fraction(1) for it in composed))
+    value = 0.0
+    for parts in _directions(merged):
+        if not value or not pld_truncation.within(parts, target, value):
+            value = max(value, _least_delta(parts, precision, target))
+    return max(LEAST_DELTA, Fraction(value))
+
+
+def _least_epsilon(parts: Sequence[pld_truncation.Law], precision: float, target: float) -> float:
+    """The ε of one direction: with large losses apart where they are rare, all together where that is not close."""
+    apart = pld_truncation.compose(parts, precision, delta=target, jumps=True)
+    found = apart.epsilon(target) if apart else math.inf
+    if apart is not None and math.isfinite(found) and apart.slack_at(found) <= NOISE:
+        return found
+    composed = pld_truncation.compose(parts, precision, delta=target)
+    return min(found, composed.epsilon(target)) if composed else found
+
+
+def _least_delta(parts: Sequence[pld_truncation.Law], precision: float, target: float) -> float:
+    """The δ of one direction, found in the same way."""
+    apart = pld_truncation.compose(parts, precision, epsilon=target, jumps=True)
+    if apart is not None and apart.slack_at(target) <= NOISE:
+        return apart.delta(target)
+    composed = pld_truncation.compose(parts, precision, epsilon=target)
+    found = min([1.0, *(law.delta(target) for law in (apart, composed) if law)])
+    slack = composed.slack_at(target) if composed else 0.0
+    if slack <= NOISE or found <= LEAST_DELTA:
+        return found
+    again = pld_truncation.compose(parts, precision, epsilon=target, about=found * max(1 - slack, 1e-3))
+    return min(found, again.delta(target)) if again else found
 
 
 def _plain(found: Counter[PrivacyEvent]) -> Approximate | None:

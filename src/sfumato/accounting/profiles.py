@@ -35,6 +35,7 @@ __all__ = ["NUDGE", "DominatingPair", "Profile", "gaussian", "pair_of", "renyi"]
 Profile = Callable[[Array], Array]
 
 TINY = 2.0**-40  # relative: 1024 times what exp, expm1 or log may be off
+FARTHEST = 600.0  # e^ε over any rate is a float up to here; losses are resolved up to 512
 NUDGE = 2.0**-46  # in ε, relative to 1 + |ε|: 16 times that, for sums and products of a few floats
 
 
@@ -229,7 +230,7 @@ def _poisson(inner: DominatingPair, rate: Fraction) -> DominatingPair:
     kept, left = float(rate), float(1 - rate)
 
     def remove(epsilon: Array) -> Array:
-        moved = np.expm1(epsilon)
+        moved = np.expm1(np.minimum(epsilon, FARTHEST))
         slack = NUDGE * (np.abs(moved) + kept)
         ratio = moved + kept - slack
         asked = np.log(np.maximum(ratio, 1e-300) / kept)
@@ -238,7 +239,7 @@ def _poisson(inner: DominatingPair, rate: Fraction) -> DominatingPair:
         return _clipped(np.where(ratio > 0, value, below) * (1 + TINY))
 
     def add(epsilon: Array) -> Array:
-        moved = left * np.expm1(epsilon)
+        moved = left * np.expm1(np.minimum(epsilon, FARTHEST))
         weight = kept - moved + NUDGE * (np.abs(moved) + kept)
         asked = epsilon + np.log(kept / np.maximum(weight, 1e-300))
         value = weight * inner.add(asked - NUDGE * (1 + np.abs(asked) + np.abs(epsilon)))
