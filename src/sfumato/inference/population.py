@@ -18,6 +18,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.units import Family, Unit
 from sfumato.errors import InvalidInput
 from sfumato.inference.normal_laplace import multiplier
+from sfumato.inference.proportion import proportion_limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -183,7 +184,10 @@ class Residuals:
 
         with np.errstate(all="ignore"):
             centre = self._centre()
-            low, high = (self._end(centre, side, level) for side in (-1.0, 1.0))
+            if self.exact_variance and self.within == (0.0, 1.0):
+                low, high = self._share_ends(centre, level)
+            else:
+                low, high = (self._end(centre, side, level) for side in (-1.0, 1.0))
         least, most = self.within
         low, high = np.maximum(low - self.rounding, least), np.minimum(high + self.rounding, most)
         return self.origin + self.scale * low, self.origin + self.scale * high
@@ -226,11 +230,32 @@ class Residuals:
     def _near(self, distance: "Floats", sampling: "Floats", noise: "Floats", level: float) -> "Truths":
         import numpy as np
 
-        total = sampling + noise
-        share = np.zeros(total.shape) if self.gaussian else noise / np.where(total > 0, total, 1.0)
-        reach = multiplier(share, level) * np.sqrt(total) * self._student(level)
+        reach = self._multiplier(sampling, noise, level) * np.sqrt(sampling + noise) * self._student(level)
         found: Truths = np.maximum(np.abs(distance) - self.half, 0.0) <= reach
         return found
+
+    def _multiplier(self, sampling: "Floats", noise: "Floats", level: float) -> "Floats":
+        """How many standard deviations hold the sum of residuals, for the share of its variance that is noise."""
+        import numpy as np
+
+        total = sampling + noise
+        share = np.zeros(total.shape) if self.gaussian else noise / np.where(total > 0, total, 1.0)
+        return multiplier(share, level)
+
+    def _share_ends(self, centre: "Floats", level: float) -> "tuple[Floats, Floats]":
+        """Both ends of a share, a little beyond."""
+        import numpy as np
+
+        square = self.noise**2
+        low, high = proportion_limits(
+            self.sums @ self.over,
+            self.sums @ self.under,
+            (self.over**2 @ square, (self.over * self.under) @ square, self.under**2 @ square),
+            lambda p: self._multiplier(*self._variances(p), level),
+            half=self.half,
+            rows=self.design.rows,
+        )
+        return low - OUTWARD * np.abs(low - centre), high + OUTWARD * np.abs(high - centre)
 
     def _student(self, level: float) -> "Floats":
         """How much wider Student's quantile is than the normal one, for a variance that was estimated."""

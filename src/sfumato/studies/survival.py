@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.rounded_gaussian import RoundedGaussian
+from sfumato.studies.draws import seeded_by
 from sfumato.studies.exit_cells import ExitNoise, Floats
 from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import clear_of_noise, log_rank_score
@@ -452,8 +452,7 @@ class SurvivalResult(StudyResult):
         return (*medians, *ends)
 
     def _band(self, level: float) -> ResultTable:
-        seed = int.from_bytes(sha256(self.release.statement.identifier.encode()).digest()[:8], "big")
-        generator = np.random.default_rng(seed)  # so that a band is the same each time it is shown
+        generator = seeded_by(self.release)()  # so that a band is the same each time it is shown
         factors = [uniform_factor(curve, self.noise, level, generator) for curve in self.curves]
         shown = [self._shown(curve, factor) for curve, factor in zip(self.curves, factors, strict=True)]
         columns = self._labels() | {

@@ -229,14 +229,14 @@ class StudiedTable:
         >>> round(result.at(2).estimate, 1)
         0.5
         """
+        from sfumato.tables.independent_rows import check_independent
         from sfumato.tables.studies_survival import check_groups, survival_question
 
         table = self._table
+        check_independent(table, "survival(...)")
         asked = survival_question(
             dataset=table.dataset,
             facts=table._facts,
-            unit=getattr(table._gate, "unit", None),
-            limit=table.limit,
             where=table.predicate,
             joins=table.joins,
             time=time,

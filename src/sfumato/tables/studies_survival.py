@@ -6,11 +6,9 @@ from fractions import Fraction
 
 from sfumato.core.description import plain
 from sfumato.core.exact import Exact, natural, rational
-from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
-from sfumato.core.units import Family, Unit, User
 from sfumato.engines.expressions import (
     Expression,
     Named,
@@ -24,12 +22,12 @@ from sfumato.engines.expressions import (
     written,
 )
 from sfumato.engines.expressions.bounds import bounds_of
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.studies.exit_cells import best_widths
 from sfumato.studies.survival import SurvivalLayout, SurvivalResult
 from sfumato.tables.keys import Keys
 from sfumato.tables.of_person import PublicFacts
-from sfumato.tables.persons import ONE_ROW_A_PERSON, Step, are_single, joins_of
+from sfumato.tables.persons import Step
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.marginals import Marginals
 
@@ -73,8 +71,6 @@ def survival_question(
     *,
     dataset: Dataset,
     facts: PublicFacts,
-    unit: Unit | None,
-    limit: Limit | None,
     where: Expression | None,
     joins: tuple[Step, ...],
     time: str | Term,
@@ -87,7 +83,6 @@ def survival_question(
     """The count that a survival study asks for; what it cannot be asked of is refused before anything is read."""
     if grouped:
         raise InvalidInput("survival(...) names its own groups; nothing was done. Say by='arm' and leave group_by out.")
-    _one_row_each(unit, limit, joins)
     value = col(time) if isinstance(time, str) else time
     if not isinstance(value, Term):
         raise InvalidInput(
@@ -137,18 +132,6 @@ def check_groups(group: Keys) -> Keys:
             "was done."
         )
     return group
-
-
-def _one_row_each(unit: Unit | None, limit: Limit | None, joins: tuple[Step, ...]) -> None:
-    """Refuse rows that are not independent: several of one person."""
-    if not isinstance(unit, User | Family) or are_single(joins):
-        return
-    if limit != ONE_ROW_A_PERSON or any(not join.public for join in joins_of(joins)):
-        raise Refused(
-            "a person can have several rows here, and survival is about persons: each must be one row with one time. "
-            "Nothing was read and nothing was spent. Make one row of each first: table.per_person(week=sf.max('week'), "
-            "event=sf.any(...)).survival(...)."
-        )
 
 
 def _range(value: Term, facts: PublicFacts) -> tuple[Fraction, Fraction]:
