@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import sfumato as sf
@@ -136,6 +137,50 @@ def test_steps_end_with_their_upper_end_and_later_times_are_censored(table: Tabl
     assert any("rounded up" in cut.word(note) for note in cut.notes)
 
 
+def cells_by_hand(step: np.ndarray, died: np.ndarray, steps: int) -> list[list[int]]:  # type: ignore[type-arg]
+    return [np.bincount(step[died == kind], minlength=steps).tolist() for kind in (True, False)]
+
+
+@pytest.mark.parametrize("steps", [108, 156, 365, 1000])
+def test_any_number_of_steps_counts_each_time_at_the_end_of_its_step(steps: int) -> None:
+    """Times that lie on ends of steps as far as doubles can tell, beyond the last one, and at the lower bound."""
+    generator = np.random.default_rng(5)
+    number = generator.integers(0, steps + 5, 700)
+    years = np.where(generator.random(700) < 0.7, 3.0 * number / steps, generator.random(700) * 3)
+    years[:3] = [0.0, 3.0, np.nan]
+    days, died = generator.integers(0, 1200, 700), generator.random(700) < 0.6
+    rows = pa.table({"years": years, "day": days, "died": died})
+    asked = vault().table(rows, name="t", version="1", bounds={"years": (0, 4), "day": (0, 1300)})
+    found = asked.survival("years", "died", until=3, steps=steps).release(epsilon=2 * EXACT)
+    known = ~np.isnan(years)
+    step = np.ceil(np.round(np.minimum(years, 3)[known] * steps / 3, 8)).astype(int)
+    by_hand = cells_by_hand(np.maximum(step, 1) - 1, died[known] & (years[known] <= 3), steps)
+    assert np.round(found.cells[0]).astype(int).tolist() == by_hand
+    whole = asked.survival("day", "died", until=1099, steps=steps).release(epsilon=2 * EXACT)
+    ends = np.array([int(end) for end in whole.layout.times])
+    by_hand = cells_by_hand(np.searchsorted(ends, np.minimum(days, 1099)), died & (days <= 1099), steps)
+    assert np.round(whole.cells[0]).astype(int).tolist() == by_hand
+    assert found.layout.widths[0] == 1
+    assert len(found.layout.widths) == 2
+    assert 0 < found.rmst().estimate < 3
+
+
+@pytest.mark.parametrize("last", [40, 160])
+def test_a_file_whose_types_are_not_known_beforehand_is_taken_in_whole_numbers(tmp_path: Path, last: int) -> None:
+    generator = np.random.default_rng(6)
+    days, died = generator.integers(0, last + 1, 600), generator.random(600) < 0.6
+    stored = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pa.table({"day": days, "part": days - 0.25, "died": died}), stored)
+    asked = vault().table(str(stored), name="t", version="1", bounds={"day": (0, last), "part": (0, last)})
+    memory = vault().table(pa.table({"day": days, "died": died}), name="t", version="1", bounds={"day": (0, last)})
+    known = memory.survival("day", "died").release(epsilon=2 * EXACT)
+    for column in ("day", "part"):
+        found = asked.survival(column, "died").release(epsilon=2 * EXACT)
+        assert found.layout.times == known.layout.times
+        assert np.round(found.cells).tolist() == np.round(known.cells).tolist()
+        assert found.layout.rounded
+
+
 def test_rows_without_a_time_or_an_event_do_not_count() -> None:
     rows = pa.table({"week": [1, None, 2, 9], "died": [True, True, None, None]})
     asked = vault().table(rows, name="t", version="1", bounds={"week": (0, 9)})
@@ -222,7 +267,8 @@ def test_what_to_expect_is_said_before_the_spend(table: Table) -> None:
         (lambda t: t.survival("week", "died", until=-1), InvalidInput, "begins at"),
         (lambda t: t.survival("week", "died", steps=99), InvalidInput, "make no 99 steps"),
         (lambda t: t.with_bounds(week=(-1, 40)).survival("week", "died"), InvalidInput, "can be negative"),
-        (lambda t: t.with_bounds(week=(0, 999)).survival("week", "died"), InvalidInput, "more than 400"),
+        (lambda t: t.with_bounds(week=(0, 1000)).survival("week", "died"), InvalidInput, "more than 1,000"),
+        (lambda t: t.with_bounds(years=(0, "1001/2")).survival("years", "died"), InvalidInput, "steps="),
         (lambda t: t.with_keys(arm=["a"]).survival("week", "died", by="arm"), InvalidInput, "between 2 to"),
         (lambda t: t.group_by("arm").survival("week", "died"), InvalidInput, "names its own groups"),
     ],

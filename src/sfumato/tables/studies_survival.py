@@ -33,7 +33,9 @@ from sfumato.tables.queries.marginals import Marginals
 
 __all__ = ["SurvivalQuestion", "check_groups", "survival_question"]
 
-MOST_STEPS = 400
+MOST_STEPS = 1000
+FEWEST_STEPS = 10  # whole units of time that are taken one by one where the column may hold parts of them
+LITTLE = Fraction(1, 10**9)  # of a step: a time that is later than its end by less is at its end
 MOST_GROUPS = 20
 EXITS = ("event", "censored")
 
@@ -102,12 +104,17 @@ def survival_question(
     exits = when(happened & ~gone).then(EXITS[0]).when(not_yet | gone).then(EXITS[1])
     exit_keys = Keys(column="exit", values=EXITS, value=exits.node)
     widths = best_widths(len(times))
+    numbered = None if len(widths) == 1 or (whole and steps is None) else _step_of(held, low, times, whole=whole)
     levels = []
     for width in widths:
         column = name if width == 1 else f"{name} in blocks of {width}"
         ends = [times[min(place + width, len(times)) - 1] for place in range(0, len(times), width)]
-        single = width == 1 and whole and steps is None
-        keys = _single(column, ends, held.node) if single else _blocks(column, low, ends, held, whole=whole)
+        if numbered is not None:
+            keys = _numbered(f"{name} in {len(times)} steps" if width == 1 else column, numbered, width, len(ends))
+        elif width == 1 and whole and steps is None:
+            keys = _single(column, ends, held.node)
+        else:
+            keys = _blocks(column, low, ends, held, whole=whole)
         levels.append((*(() if group is None else (group,)), exit_keys, keys))
     if len(levels) == 1:
         query: Count | Marginals = Count(dataset=dataset, where=where, by=levels[0], joins=joins)
@@ -151,15 +158,22 @@ def _range(value: Term, facts: PublicFacts) -> tuple[Fraction, Fraction]:
 
 
 def _times(low: Fraction, last: Fraction, steps: int | None, *, whole: bool, text: str) -> tuple[Fraction, ...]:
-    """The ends of the steps of time."""
-    number = int(last // 1 - low // 1) + 1 if whole else None
+    """The ends of the steps of time; without a number of steps these are the whole numbers, from the lower bound on."""
+    number = int(last // 1 - low // 1) + 1 if whole or low.denominator == last.denominator == 1 else None
     if steps is None:
-        if number is None or number > MOST_STEPS:
-            many = "is no whole number" if number is None else f"has {number:,} whole numbers, more than {MOST_STEPS}"
-            raise InvalidInput(f"{text} {many}; nothing was done. Say in how many steps to cut it: steps=52.")
+        if number is None or not (whole or number > FEWEST_STEPS):
+            raise InvalidInput(
+                f"{text} goes from {plain(low)} to {plain(last)} and is no whole number, or not known to be one; "
+                "nothing was done. Say in how many steps to cut it: steps=52."
+            )
+        if number > MOST_STEPS:
+            raise InvalidInput(
+                f"{text} has {number:,} whole numbers, more than {MOST_STEPS:,}; nothing was done. Say in how many "
+                "steps to cut it: steps=52."
+            )
         return tuple(Fraction(int(low) + place) for place in range(number))
     natural(steps, "steps", least=2, most=MOST_STEPS)
-    if number is None:
+    if not whole or number is None:
         return tuple(low + (last - low) * place / steps for place in range(1, steps + 1))
     if steps > number:
         raise InvalidInput(f"{text} has {number:,} whole numbers, which make no {steps} steps; nothing was done.")
@@ -206,3 +220,19 @@ def _blocks(column: str, low: Fraction, ends: list[Fraction], held: Term, *, who
     edges = [_constant(-end, whole=whole) for end in reversed(ends)]
     cut = (-held).cut(edges, labels=labels[::-1], above=True)
     return Keys(column=column, values=tuple(labels), value=cut.node)
+
+
+def _step_of(held: Term, low: Fraction, times: tuple[Fraction, ...], *, whole: bool) -> Term:
+    """In which of many steps a time lies, counted from 0, by arithmetic: a cut would have an edge for each of them."""
+    if whole:
+        number = int(times[-1]) - int(low) + 1
+        return ((held - int(low)) * len(times) / number).cast("whole")
+    first = int(times[0] == low)  # the lower bound is a step of its own where steps end with whole numbers
+    rate = Fraction(len(times) - first) / (times[-1] - low)
+    return greatest(((held - low) * rate + (first - LITTLE)).cast("whole"), 0)
+
+
+def _numbered(column: str, step: Term, width: int, number: int) -> Keys:
+    """Steps, or blocks of them, by their number from 1 on."""
+    place = step if width == 1 else (step / width).cast("whole")
+    return Keys(column=column, values=tuple(range(1, number + 1)), value=(place + 1).node)
