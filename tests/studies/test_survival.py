@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.studies.result_table import ResultTable, text_columns
 from sfumato.studies.survival import SurvivalResult
 from sfumato.tables.table import Table
 from tests.parts import dataset, package
@@ -198,6 +200,26 @@ def test_intervals_bands_and_curves_fall_and_lie_within_0_and_1(noisy: SurvivalR
     points, band = noisy.table("survival").columns, noisy.table("band").columns
     assert all(b <= p for b, p in zip(band["low"], points["low"], strict=True))
     assert noisy.table("band").columns == noisy.table("band").columns  # the same each time
+
+
+def test_limits_of_the_cumulative_hazard_never_fall_and_levelled_limits_are_explained(table: Table) -> None:
+    noisy = table.survival("week", "died", until=39, by="arm").release(epsilon="1/10")
+    shown = noisy.table("hazard").columns
+    for part in ("hazard", "low", "high"):
+        for arm in ("a", "b"):
+            curve = [v for a, v in zip(shown["arm"], shown[part], strict=True) if a == arm and not math.isnan(v)]
+            assert all(one <= two + 1e-12 for one, two in pairwise(curve))
+    assert any("never rise" in noisy.word(note) for note in noisy.notes)
+
+
+def test_a_median_in_whole_days_is_printed_without_decimals(exact: SurvivalResult) -> None:
+    lines = [line for line in str(exact.median()).splitlines() if line.startswith(("a ", "b "))]
+    assert len(lines) == 2
+    assert not any("." in line for line in lines)
+    few = ResultTable(name="median", columns={"estimate": [297.0], "low": [292.0], "high": [math.inf]}, whole=True)
+    assert [column.texts for column in text_columns(few)] == [("297",), ("292",), ("∞",)]
+    assert [column.texts for column in text_columns(replace(few, whole=False))] == [("297.0",), ("292.0",), ("∞",)]
+    assert not exact.median().table().columns["estimate"][0] % 1
 
 
 def test_a_curve_stops_where_the_number_at_risk_is_lost(table: Table) -> None:

@@ -29,6 +29,11 @@ YEARS = [(200, 1.0), (1000, 0.3), (1000, 1.0)]
 """For which a year of days is simulated at length."""
 
 
+def promised(steps: int, number: int, epsilon: float) -> float:
+    """Of bands, mean times, differences and ratios: 94.5% where rows are many beside the noise; else 93%, in a note."""
+    return COVER if number >= 200 and number >= 12 * np.sqrt(steps) / epsilon else 0.93
+
+
 def refuted(share: float, runs: int, cover: float = COVER) -> bool:
     """Whether so few hits would be rarer than α if this coverage were true."""
     return bool(binom.cdf(round(share * runs), runs, cover) < ALPHA)
@@ -93,8 +98,7 @@ def test_coverage_at_full_size(steps: int, number: int, epsilon: float) -> None:
     runs = FULL if steps == 30 or (number, epsilon) in YEARS else 12_000
     found = point_coverage(steps, number, epsilon, runs, seed=3)
     assert not refuted(min(found["curve"], found["hazard"]), runs), found  # at each of six times
-    enough = number >= 200 and number >= 12 * np.sqrt(steps) / epsilon
-    assert not refuted(found["mean"], runs, 0.945 if enough else 0.93), found
+    assert not refuted(found["mean"], runs, promised(steps, number, epsilon)), found
 
 
 def clamped_coverage(steps: int, number: int, epsilon: float) -> float:
@@ -190,7 +194,7 @@ def test_differences_between_groups_are_covered(number: int, epsilon: float) -> 
 @pytest.mark.parametrize(("number", "epsilon"), SIZES)
 def test_coverage_of_differences_at_full_size(number: int, epsilon: float) -> None:
     found = min(difference_coverage(number, epsilon, FULL, seed=15))
-    assert not refuted(found, FULL, 0.945 if number >= 200 else 0.93), found
+    assert not refuted(found, FULL, promised(30, number, epsilon)), found
 
 
 def band_coverage(steps: int, number: int, epsilon: float, runs: int, seed: int) -> tuple[float, float]:
@@ -237,14 +241,14 @@ def test_a_band_holds_the_whole_curve_and_points_do_not() -> None:
 def test_bands_at_full_size(number: int, epsilon: float) -> None:
     runs = FULL if number >= 200 and epsilon == 1 else 20_000
     band, _ = band_coverage(30, number, epsilon, runs, seed=11)
-    assert not refuted(band, runs), band
+    assert not refuted(band, runs, promised(30, number, epsilon)), band
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), YEARS)
 def test_bands_of_a_year_of_days(number: int, epsilon: float) -> None:
     band, _ = band_coverage(365, number, epsilon, 2000, seed=17)
-    assert not refuted(band, 2000), band
+    assert not refuted(band, 2000, promised(365, number, epsilon)), band
 
 
 def ratio_coverage(number: int, epsilon: float, beta: float, runs: int, seed: int, steps: int = 30) -> float:
@@ -292,7 +296,7 @@ def test_an_interval_of_a_ratio_holds_it_where_the_score_is_small() -> None:
 @pytest.mark.parametrize(("number", "epsilon"), [size for size in SIZES if size[0] >= 200])
 def test_coverage_of_hazard_ratios_at_full_size(number: int, epsilon: float, beta: float) -> None:
     found = ratio_coverage(number, epsilon, beta, FULL, seed=13)
-    assert not refuted(found, FULL), found
+    assert not refuted(found, FULL, promised(30, number, epsilon)), found
 
 
 def test_mean_times_are_covered_where_the_curve_stops_before_the_horizon() -> None:

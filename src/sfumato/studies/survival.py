@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -30,6 +30,7 @@ from sfumato.studies.survival_curve import (
     hazard_limits,
     limits,
     restricted_mean,
+    rising,
     survival_curve,
     uniform_factor,
 )
@@ -37,6 +38,7 @@ from sfumato.studies.survival_curve import (
 __all__ = ["LogRankResult", "SurvivalEstimates", "SurvivalLayout", "SurvivalResult"]
 
 USUAL = Fraction(19, 20)
+RISE = 0.0005  # of survival from one step to the next: what shows in a table
 EVENTS = 30  # of a group; with fewer, mean times cover less than they say
 
 
@@ -219,7 +221,16 @@ class SurvivalResult(StudyResult):
             if curve.stop < len(self.layout.times):
                 time = _shown_time(self.layout.times[int(curve.stop)])
                 notes.append(Phrase("survival.stops", {"group": self._named(place), "time": time}))
+        if self._evened:
+            notes.append(Phrase("survival.evened"))
         return (*notes, *self._few)
+
+    @property
+    def _evened(self) -> bool:
+        """Whether noise made some curve or limit rise, so that times next to each other were given one value."""
+        usual = _factor(float(USUAL))
+        raw = [part for curve in self.curves for part in (curve.survival[: int(curve.stop)], *limits(curve, usual))]
+        return any((np.diff(part) > RISE).any() for part in raw)
 
     @property
     def _few(self) -> tuple[Word, ...]:
@@ -431,8 +442,8 @@ class SurvivalResult(StudyResult):
         return ResultTable(name="survival", columns=columns)
 
     def _hazard(self, level: float) -> ResultTable:
-        ends = [hazard_limits(curve, _factor(level)) for curve in self.curves]
-        values = [np.where(curve.estimable, -falling(-curve.hazard), np.nan) for curve in self.curves]
+        ends = [tuple(map(rising, hazard_limits(curve, _factor(level)))) for curve in self.curves]
+        values = [np.where(curve.estimable, rising(curve.hazard), np.nan) for curve in self.curves]
         columns = self._labels() | {
             "hazard": _joined([np.maximum(value, 0.0) for value in values]),
             "low": _joined([low for low, _ in ends]),
@@ -470,7 +481,8 @@ class SurvivalResult(StudyResult):
             if math.isinf(middle) and curve.stop < len(self.layout.times):
                 middle = math.nan  # the curve stops in noise: whether it would have reached a half is not known
             found.append((middle, min(least, float(self.layout.times[-1])), most, 0.0))  # it may lie behind the end
-        return self._rows("median", found)
+        whole = all(time.denominator == 1 for time in self.layout.times)
+        return replace(self._rows("median", found), whole=whole)
 
     def _first(self, reached: npt.NDArray[np.bool_]) -> float:
         places = np.flatnonzero(reached)

@@ -24,6 +24,7 @@ __all__ = [
     "hazard_limits",
     "limits",
     "restricted_mean",
+    "rising",
     "survival_curve",
     "uniform_factor",
 ]
@@ -253,3 +254,15 @@ def uniform_factor(curve: SurvivalCurve, noise: ExitNoise, confidence: float, ge
 def falling(values: Floats) -> Floats:
     """The nearest curve that never rises, by least squares."""
     return np.asarray(isotonic_regression(values, increasing=False).x)
+
+
+def rising(values: Floats) -> Floats:
+    """The nearest curve that never falls, by least squares; where it is infinite it stays so.
+
+    >>> rising(np.array([0.1, 0.4, 0.2, np.inf])).round(1).tolist()
+    [0.1, 0.3, 0.3, inf]
+    """
+    known = np.isfinite(values)
+    found = np.array(values, dtype=np.float64)
+    found[known] = -falling(-found[known])
+    return found
