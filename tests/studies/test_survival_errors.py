@@ -95,7 +95,7 @@ def test_points_of_a_year_of_days_are_covered() -> None:
 @pytest.mark.parametrize(("number", "epsilon"), SIZES)
 @pytest.mark.parametrize("steps", [30, 365])
 def test_coverage_at_full_size(steps: int, number: int, epsilon: float) -> None:
-    runs = FULL if steps == 30 or (number, epsilon) in YEARS else 12_000
+    runs = FULL if steps == 30 else 40_000 if (number, epsilon) in YEARS else 8_000
     found = point_coverage(steps, number, epsilon, runs, seed=3)
     assert not refuted(min(found["curve"], found["hazard"]), runs), found  # at each of six times
     assert not refuted(found["mean"], runs, promised(steps, number, epsilon)), found
@@ -239,7 +239,7 @@ def test_a_band_holds_the_whole_curve_and_points_do_not() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), SIZES)
 def test_bands_at_full_size(number: int, epsilon: float) -> None:
-    runs = FULL if number >= 200 and epsilon == 1 else 20_000
+    runs = FULL if number >= 200 and epsilon == 1 else 10_000
     band, _ = band_coverage(30, number, epsilon, runs, seed=11)
     assert not refuted(band, runs, promised(30, number, epsilon)), band
 
@@ -247,8 +247,8 @@ def test_bands_at_full_size(number: int, epsilon: float) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), YEARS)
 def test_bands_of_a_year_of_days(number: int, epsilon: float) -> None:
-    band, _ = band_coverage(365, number, epsilon, 2000, seed=17)
-    assert not refuted(band, 2000, promised(365, number, epsilon)), band
+    band, _ = band_coverage(365, number, epsilon, 1000, seed=17)
+    assert not refuted(band, 1000, promised(365, number, epsilon)), band
 
 
 def ratio_coverage(number: int, epsilon: float, beta: float, runs: int, seed: int, steps: int = 30) -> float:
