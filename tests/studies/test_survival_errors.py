@@ -3,6 +3,8 @@
 All runs are drawn from fixed seeds. The tables of the full sizes are in docs/proofs/survival.md.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -99,6 +101,20 @@ def test_coverage_at_full_size(steps: int, number: int, epsilon: float) -> None:
     found = point_coverage(steps, number, epsilon, runs, seed=3)
     assert not refuted(min(found["curve"], found["hazard"]), runs), found  # at each of six times
     assert not refuted(found["mean"], runs, promised(steps, number, epsilon)), found
+
+
+def test_intervals_at_99_percent_have_the_tails_of_laplace_noise() -> None:
+    """The first step of 1,000 at ε = 0.3, where one noise is most of the error; a copy with normal tails is refuted."""
+    generator = np.random.default_rng(19)
+    law, survival = exit_law(30)
+    hits, runs = np.zeros(2), 60_000
+    for size in batches(runs):
+        curve = survival_curve(*with_noise(generator, drawn(generator, law, 1000, size), 0.3), [0])
+        for place, each in enumerate((curve, replace(curve, tails=0 * curve.tails))):
+            low, high = limits(each, float(norm.isf(0.005)))
+            hits[place] += ((low <= survival[0]) & (survival[0] <= high)).sum()
+    assert not refuted(hits[0] / runs, runs, 0.99)
+    assert refuted(hits[1] / runs, runs, 0.99)
 
 
 def clamped_coverage(steps: int, number: int, epsilon: float) -> float:
