@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, Self
 
 from sfumato import laws
-from sfumato.core.exact import Exact, probability
+from sfumato.core.exact import Exact, confidence_level
 from sfumato.core.limits import Limit
 from sfumato.core.units import Family, Unit
 from sfumato.errors import InvalidInput
@@ -107,9 +107,7 @@ def level_for(confidence: Exact, numbers: int, *, joint: bool) -> float:
     >>> level_for(0.95, 10, joint=True)
     0.995
     """
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    level = confidence_level(confidence)
     return float(1 - (1 - level) / max(1, numbers if joint else 1))
 
 

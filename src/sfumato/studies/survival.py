@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from sfumato.core.description import Phrase, Word, plain
-from sfumato.core.exact import Exact, decimal_down, probability, rational
+from sfumato.core.exact import Exact, confidence_level, decimal_down, rational
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
@@ -506,10 +506,7 @@ def _sloped(times: Floats, horizon: float) -> tuple[Floats, float]:
 
 
 def _level(confidence: Exact) -> float:
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
-    return float(level)
+    return float(confidence_level(confidence))
 
 
 def _factor(level: float) -> float:
