@@ -49,6 +49,7 @@ def test_shares(n: int, epsilon: float, p: float, q: float) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("n", "epsilon"), CELLS)
 @pytest.mark.parametrize(("p", "q"), PAIRS)
+@pytest.mark.alpha(2e-8)
 def test_shares_in_many_runs(n: int, epsilon: float, p: float, q: float) -> None:
     found = covering(n, epsilon, p, q, FULL)
     assert min(found.values()) >= least(n, epsilon, FULL), found
@@ -125,6 +126,7 @@ def test_other_intervals(n: int, epsilon: float) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("n", "epsilon"), CELLS)
+@pytest.mark.alpha(2e-8)
 def test_other_intervals_in_many_runs(n: int, epsilon: float) -> None:
     found = others(n, epsilon, FULL)
     assert min(found.values()) >= least(n, epsilon, FULL), found

@@ -96,6 +96,7 @@ def test_points_of_a_year_of_days_are_covered() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), SIZES)
 @pytest.mark.parametrize("steps", [30, 365])
+@pytest.mark.alpha(2e-8)
 def test_coverage_at_full_size(steps: int, number: int, epsilon: float) -> None:
     runs = FULL if steps == 30 else 40_000 if (number, epsilon) in YEARS else 8_000
     found = point_coverage(steps, number, epsilon, runs, seed=3)
@@ -148,6 +149,7 @@ def test_log_rank_without_the_noise_rejects_too_often() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), SIZES)
 @pytest.mark.parametrize("steps", [30, 365])
+@pytest.mark.alpha(2e-8)
 def test_size_of_log_rank_at_full_size(steps: int, number: int, epsilon: float) -> None:
     runs = FULL if steps == 30 else 10_000
     found = size_of_test(steps, number, epsilon, runs, seed=7)
@@ -208,6 +210,7 @@ def test_differences_between_groups_are_covered(number: int, epsilon: float) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), SIZES)
+@pytest.mark.alpha(2e-8)
 def test_coverage_of_differences_at_full_size(number: int, epsilon: float) -> None:
     found = min(difference_coverage(number, epsilon, FULL, seed=15))
     assert not refuted(found, FULL, promised(30, number, epsilon)), found
@@ -254,6 +257,7 @@ def test_a_band_holds_the_whole_curve_and_points_do_not() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), SIZES)
+@pytest.mark.alpha(2e-8)
 def test_bands_at_full_size(number: int, epsilon: float) -> None:
     runs = FULL if number >= 200 and epsilon == 1 else 10_000
     band, _ = band_coverage(30, number, epsilon, runs, seed=11)
@@ -262,6 +266,7 @@ def test_bands_at_full_size(number: int, epsilon: float) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "epsilon"), YEARS)
+@pytest.mark.alpha(2e-8)
 def test_bands_of_a_year_of_days(number: int, epsilon: float) -> None:
     band, _ = band_coverage(365, number, epsilon, 1000, seed=17)
     assert not refuted(band, 1000, promised(365, number, epsilon)), band
@@ -310,6 +315,7 @@ def test_an_interval_of_a_ratio_holds_it_where_the_score_is_small() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("beta", [0.0, -0.5])
 @pytest.mark.parametrize(("number", "epsilon"), [size for size in SIZES if size[0] >= 200])
+@pytest.mark.alpha(2e-8)
 def test_coverage_of_hazard_ratios_at_full_size(number: int, epsilon: float, beta: float) -> None:
     found = ratio_coverage(number, epsilon, beta, FULL, seed=13)
     assert not refuted(found, FULL, promised(30, number, epsilon)), found
