@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from sfumato.laws import DiscreteLaplace, RoundedGaussian
 from sfumato.studies import blocks, contingency, counts, means, proportions, ranks
@@ -55,6 +56,32 @@ def values(shape: str, generator: np.random.Generator, size: tuple[int, ...]) ->
         case "lognormal":
             return np.clip(generator.lognormal(0, 1, size) / 20, 0, 1)
     return np.clip(generator.normal(0.5, 0.1, size), 0, 1)
+
+
+POINTS = (np.arange(100) + 0.5) / 100
+
+
+def counted(shape: str, generator: np.random.Generator, size: tuple[int, ...], n: int) -> NDArray[np.int64]:
+    """How often each of a hundred values occurs among n: a population of the same shape, drawn at once."""
+    edges = np.linspace(0, 1, 101)
+    chances = {
+        "beta": lambda: np.diff(stats.beta.cdf(edges, 2, 5)),
+        "uniform": lambda: np.full(100, 0.01),
+        "normal": lambda: np.diff(stats.norm.cdf(edges, 0.5, 0.1)),
+    }[shape]()
+    return generator.multinomial(n, chances / chances.sum(), size=size)
+
+
+def moments_of(counts: NDArray[np.int64], noise: CellNoise, generator: np.random.Generator) -> Numbers:
+    """The three noisy parts of each group, from how often each value occurs."""
+    parts = counts @ np.stack([(1 - POINTS) ** 2, 2 * POINTS * (1 - POINTS), POINTS**2], axis=-1)
+    return parts + noise.draw(generator, parts.shape)
+
+
+def histograms_of(counts: NDArray[np.int64], noise: CellNoise, generator: np.random.Generator) -> Numbers:
+    """Noisy histograms of each group, likewise."""
+    cells = counts.reshape(*counts.shape[:-1], CLASSES, -1).sum(axis=-1)
+    return cells + noise.draw(generator, cells.shape)
 
 
 def moments(x: Numbers, noise: CellNoise, generator: np.random.Generator) -> Numbers:

@@ -199,6 +199,6 @@ def score_coverage(*, runs: int, rows: int, epsilon: float, events: float, apart
         fit = fit_auc(counts[:, :10], counts[:, 10:], variance, z=Z, kurtosis=3.0)
         held.append(float(((fit.low <= area) & (area <= fit.high)).mean()))
     few = counts[: runs // 10]  # each has ten shares
-    low, high = proportion_ends(few[:, :10], few[:, 10:], 2 / epsilon**2, z=Z, kurtosis=3.0)
+    low, high = proportion_ends(few[:, :10], few[:, 10:], 2 / epsilon**2, level=0.95, kurtosis=3.0)
     shares = cells[:10] / (cells[:10] + cells[10:])
     return held[0], held[1], float(((low <= shares) & (shares <= high)).mean(axis=0).min())

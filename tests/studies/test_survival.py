@@ -3,16 +3,19 @@
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import sfumato as sf
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.studies.result_table import ResultTable, text_columns
 from sfumato.studies.survival import SurvivalResult
 from sfumato.tables.table import Table
 from tests.parts import dataset, package
@@ -136,6 +139,50 @@ def test_steps_end_with_their_upper_end_and_later_times_are_censored(table: Tabl
     assert any("rounded up" in cut.word(note) for note in cut.notes)
 
 
+def cells_by_hand(step: np.ndarray, died: np.ndarray, steps: int) -> list[list[int]]:  # type: ignore[type-arg]
+    return [np.bincount(step[died == kind], minlength=steps).tolist() for kind in (True, False)]
+
+
+@pytest.mark.parametrize("steps", [108, 156, 365, 1000])
+def test_any_number_of_steps_counts_each_time_at_the_end_of_its_step(steps: int) -> None:
+    """Times that lie on ends of steps as far as doubles can tell, beyond the last one, and at the lower bound."""
+    generator = np.random.default_rng(5)
+    number = generator.integers(0, steps + 5, 700)
+    years = np.where(generator.random(700) < 0.7, 3.0 * number / steps, generator.random(700) * 3)
+    years[:3] = [0.0, 3.0, np.nan]
+    days, died = generator.integers(0, 1200, 700), generator.random(700) < 0.6
+    rows = pa.table({"years": years, "day": days, "died": died})
+    asked = vault().table(rows, name="t", version="1", bounds={"years": (0, 4), "day": (0, 1300)})
+    found = asked.survival("years", "died", until=3, steps=steps).release(epsilon=2 * EXACT)
+    known = ~np.isnan(years)
+    step = np.ceil(np.round(np.minimum(years, 3)[known] * steps / 3, 8)).astype(int)
+    by_hand = cells_by_hand(np.maximum(step, 1) - 1, died[known] & (years[known] <= 3), steps)
+    assert np.round(found.cells[0]).astype(int).tolist() == by_hand
+    whole = asked.survival("day", "died", until=1099, steps=steps).release(epsilon=2 * EXACT)
+    ends = np.array([int(end) for end in whole.layout.times])
+    by_hand = cells_by_hand(np.searchsorted(ends, np.minimum(days, 1099)), died & (days <= 1099), steps)
+    assert np.round(whole.cells[0]).astype(int).tolist() == by_hand
+    assert found.layout.widths[0] == 1
+    assert len(found.layout.widths) == 2
+    assert 0 < found.rmst().estimate < 3
+
+
+@pytest.mark.parametrize("last", [40, 160])
+def test_a_file_whose_types_are_not_known_beforehand_is_taken_in_whole_numbers(tmp_path: Path, last: int) -> None:
+    generator = np.random.default_rng(6)
+    days, died = generator.integers(0, last + 1, 600), generator.random(600) < 0.6
+    stored = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pa.table({"day": days, "part": days - 0.25, "died": died}), stored)
+    asked = vault().table(str(stored), name="t", version="1", bounds={"day": (0, last), "part": (0, last)})
+    memory = vault().table(pa.table({"day": days, "died": died}), name="t", version="1", bounds={"day": (0, last)})
+    known = memory.survival("day", "died").release(epsilon=2 * EXACT)
+    for column in ("day", "part"):
+        found = asked.survival(column, "died").release(epsilon=2 * EXACT)
+        assert found.layout.times == known.layout.times
+        assert np.round(found.cells).tolist() == np.round(known.cells).tolist()
+        assert found.layout.rounded
+
+
 def test_rows_without_a_time_or_an_event_do_not_count() -> None:
     rows = pa.table({"week": [1, None, 2, 9], "died": [True, True, None, None]})
     asked = vault().table(rows, name="t", version="1", bounds={"week": (0, 9)})
@@ -153,6 +200,26 @@ def test_intervals_bands_and_curves_fall_and_lie_within_0_and_1(noisy: SurvivalR
     points, band = noisy.table("survival").columns, noisy.table("band").columns
     assert all(b <= p for b, p in zip(band["low"], points["low"], strict=True))
     assert noisy.table("band").columns == noisy.table("band").columns  # the same each time
+
+
+def test_limits_of_the_cumulative_hazard_never_fall_and_levelled_limits_are_explained(table: Table) -> None:
+    noisy = table.survival("week", "died", until=39, by="arm").release(epsilon="1/10")
+    shown = noisy.table("hazard").columns
+    for part in ("hazard", "low", "high"):
+        for arm in ("a", "b"):
+            curve = [v for a, v in zip(shown["arm"], shown[part], strict=True) if a == arm and not math.isnan(v)]
+            assert all(one <= two + 1e-12 for one, two in pairwise(curve))
+    assert any("never rise" in noisy.word(note) for note in noisy.notes)
+
+
+def test_a_median_in_whole_days_is_printed_without_decimals(exact: SurvivalResult) -> None:
+    lines = [line for line in str(exact.median()).splitlines() if line.startswith(("a ", "b "))]
+    assert len(lines) == 2
+    assert not any("." in line for line in lines)
+    few = ResultTable(name="median", columns={"estimate": [297.0], "low": [292.0], "high": [math.inf]}, whole=True)
+    assert [column.texts for column in text_columns(few)] == [("297",), ("292",), ("∞",)]
+    assert [column.texts for column in text_columns(replace(few, whole=False))] == [("297.0",), ("292.0",), ("∞",)]
+    assert not exact.median().table().columns["estimate"][0] % 1
 
 
 def test_a_curve_stops_where_the_number_at_risk_is_lost(table: Table) -> None:
@@ -222,7 +289,8 @@ def test_what_to_expect_is_said_before_the_spend(table: Table) -> None:
         (lambda t: t.survival("week", "died", until=-1), InvalidInput, "begins at"),
         (lambda t: t.survival("week", "died", steps=99), InvalidInput, "make no 99 steps"),
         (lambda t: t.with_bounds(week=(-1, 40)).survival("week", "died"), InvalidInput, "can be negative"),
-        (lambda t: t.with_bounds(week=(0, 999)).survival("week", "died"), InvalidInput, "more than 400"),
+        (lambda t: t.with_bounds(week=(0, 1000)).survival("week", "died"), InvalidInput, "more than 1,000"),
+        (lambda t: t.with_bounds(years=(0, "1001/2")).survival("years", "died"), InvalidInput, "steps="),
         (lambda t: t.with_keys(arm=["a"]).survival("week", "died", by="arm"), InvalidInput, "between 2 to"),
         (lambda t: t.group_by("arm").survival("week", "died"), InvalidInput, "names its own groups"),
     ],

@@ -12,6 +12,7 @@ from sfumato.errors import InvalidInput
 
 __all__ = [
     "Exact",
+    "confidence_level",
     "decimal_down",
     "decimal_up",
     "fraction_text",
@@ -100,6 +101,18 @@ def probability(value: Exact, name: str) -> Fraction:
     if not 0 <= number <= 1:
         raise InvalidInput(f"{name} = {value} is outside 0 to 1; nothing was done. Give a {name} from 0 to 1.")
     return number
+
+
+def confidence_level(value: Exact) -> Fraction:
+    """Read the confidence of an interval: a rational between 0 and 1, and neither of them.
+
+    >>> confidence_level(0.95)
+    Fraction(19, 20)
+    """
+    level = probability(value, "confidence")
+    if level in (0, 1):
+        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    return level
 
 
 def natural(value: object, name: str, *, least: int = 1, most: int | None = None) -> int:

@@ -12,7 +12,7 @@ from sfumato.core.columns import AnswerFigure, AnswerRatio, ResultColumn, Value
 from sfumato.core.cut import LimitCut, cut_of
 from sfumato.core.deprecation import withdrawn
 from sfumato.core.description import Word
-from sfumato.core.exact import Exact, probability
+from sfumato.core.exact import Exact, confidence_level
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
 from sfumato.core.picture import Picture
@@ -187,9 +187,7 @@ class Release:
                 f"{self.measure!r} is a figure of these data and estimates nothing of a population; nothing was "
                 "computed. Ask for of='data', or for a mean, a proportion, a ratio or a quantile of the table."
             )
-        level = probability(confidence, "confidence")
-        if level in (0, 1):
-            raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+        level = confidence_level(confidence)
         margin = self.statement.law.margin(level, numbers=len(self.values) if joint else 1)
         return [(value - margin, value + margin) for value in self.values]
 

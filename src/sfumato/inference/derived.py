@@ -9,7 +9,7 @@ from sfumato.core import enclosures
 from sfumato.core.columns import Value
 from sfumato.core.cut import cut_of
 from sfumato.core.description import Joined
-from sfumato.core.exact import Exact, probability
+from sfumato.core.exact import Exact, confidence_level
 from sfumato.core.extras import need
 from sfumato.core.foreign import Frame
 from sfumato.core.release import Release, interval_names, limit_column, presenter_of
@@ -217,9 +217,7 @@ def level_of(confidence: Exact, forms: Sequence[LinearCombination]) -> Fraction:
 
     Numbers without a common noise are independent: the root of the level. Others share their doubt equally.
     """
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    level = confidence_level(confidence)
     if len(forms) <= 1:
         return level
     noises = [noise for form in forms for noise in form.noises]

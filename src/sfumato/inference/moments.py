@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
-from sfumato.core.exact import Exact, probability
+from sfumato.core.exact import Exact, confidence_level
 from sfumato.core.release import Release
-from sfumato.errors import InvalidInput
 from sfumato.inference.derived import Derived, Label
 from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.population import picked_from
@@ -226,9 +225,7 @@ def _held(value: float, within: tuple[float, float]) -> float:
 
 
 def _doubt(confidence: Exact, numbers: int) -> Fraction:
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    level = confidence_level(confidence)
     return (1 - level) / numbers
 
 

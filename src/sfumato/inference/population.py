@@ -13,11 +13,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, Self
 
 from sfumato import laws
-from sfumato.core.exact import Exact, probability
+from sfumato.core.exact import Exact, confidence_level
 from sfumato.core.limits import Limit
 from sfumato.core.units import Family, Unit
 from sfumato.errors import InvalidInput
 from sfumato.inference.normal_laplace import multiplier
+from sfumato.inference.proportion import proportion_limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,9 +119,7 @@ def level_for(confidence: Exact, numbers: int, *, joint: bool) -> float:
     >>> level_for(0.95, 10, joint=True)
     0.995
     """
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    level = confidence_level(confidence)
     return float(1 - (1 - level) / max(1, numbers if joint else 1))
 
 
@@ -210,7 +209,10 @@ class Residuals:
 
         with np.errstate(all="ignore"):
             centre = self._centre()
-            low, high = (self._end(centre, side, level) for side in (-1.0, 1.0))
+            if self.exact_variance and self.within == (0.0, 1.0):
+                low, high = self._share_ends(centre, level)
+            else:
+                low, high = (self._end(centre, side, level) for side in (-1.0, 1.0))
         least, most = self.within
         low, high = np.maximum(low - self.rounding, least), np.minimum(high + self.rounding, most)
         return self.origin + self.scale * low, self.origin + self.scale * high
@@ -278,12 +280,33 @@ class Residuals:
     def _near(self, distance: "Floats", sampling: "Floats", noise: "Floats", level: float) -> "Truths":
         import numpy as np
 
-        total = sampling + noise
-        share = np.zeros(total.shape) if self.gaussian else noise / np.where(total > 0, total, 1.0)
-        reach = multiplier(share, level) * np.sqrt(total) * self._student(level)
+        reach = self._multiplier(sampling, noise, level) * np.sqrt(sampling + noise) * self._student(level)
         half = self.half if self.between is None else np.where(self.two_valued, HALF_ROW, self.half)
         found: Truths = np.maximum(np.abs(distance) - half, 0.0) <= reach
         return found
+
+    def _multiplier(self, sampling: "Floats", noise: "Floats", level: float) -> "Floats":
+        """How many standard deviations hold the sum of residuals, for the share of its variance that is noise."""
+        import numpy as np
+
+        total = sampling + noise
+        share = np.zeros(total.shape) if self.gaussian else noise / np.where(total > 0, total, 1.0)
+        return multiplier(share, level)
+
+    def _share_ends(self, centre: "Floats", level: float) -> "tuple[Floats, Floats]":
+        """Both ends of a share, a little beyond."""
+        import numpy as np
+
+        square = self.noise**2
+        low, high = proportion_limits(
+            self.sums @ self.over,
+            self.sums @ self.under,
+            (self.over**2 @ square, (self.over * self.under) @ square, self.under**2 @ square),
+            lambda p: self._multiplier(*self._variances(p), level),
+            half=self.half,
+            rows=self.design.rows,
+        )
+        return low - OUTWARD * np.abs(low - centre), high + OUTWARD * np.abs(high - centre)
 
     def _student(self, level: float) -> "Floats":
         """How much wider Student's quantile is than the normal one, for a variance that was estimated."""

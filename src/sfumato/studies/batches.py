@@ -5,7 +5,6 @@ its square. The joint test weighs each batch by its sampling and noise variance;
 the noise drawn anew, for estimated variances make it wider than χ². Proof: docs/proofs/design.md
 """
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
 from sfumato.inference.moments import Moments
 from sfumato.studies.design_result import DesignResult, Facts
+from sfumato.studies.draws import seeded_by
 from sfumato.studies.error_sum import ErrorSum, NoiseShape, drawn
 from sfumato.studies.result import Cell, ResultTable
 
@@ -322,7 +322,6 @@ def compared_batches(
     )
     if made.enough.sum() < 2:
         return made
-    seed = int.from_bytes(hashlib.sha256(f"batches {release.statement.identifier}".encode()).digest()[:8], "big")
-    p = batch_test(sums.kept(made.enough), np.random.default_rng(seed))
+    p = batch_test(sums.kept(made.enough), seeded_by(release)())
     object.__setattr__(made, "p_value", p)
     return made

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.core.query import Law
 from sfumato.core.release import Release
 from sfumato.errors import Unsupported
+from sfumato.inference import normal_laplace
 from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 
 __all__ = ["REPLICATES", "CellNoise", "Numbers", "generator_of", "multiplier", "seeded_by"]
@@ -118,9 +119,6 @@ def _fourth(law: Law) -> float:
     return 3 * variance**2 + variance if isinstance(law, DiscreteLaplace) else 0.0
 
 
-SHARES = np.linspace(0.0, 1.0, 41)
-
-
 def multiplier(kurtosis: Numbers | float, level: float) -> Numbers:
     """How many standard deviations hold ``level`` of a normal number and Laplace noise together.
 
@@ -130,31 +128,4 @@ def multiplier(kurtosis: Numbers | float, level: float) -> Numbers:
     >>> [round(float(multiplier(each, 0.95)), 3) for each in (0.0, 3.0)]
     [1.96, 2.118]
     """
-    share = np.sqrt(np.clip(np.asarray(kurtosis, float) / 3, 0.0, 1.0))
-    return np.interp(share, SHARES, _multipliers(level))
-
-
-@lru_cache(maxsize=64)
-def _multipliers(level: float) -> Numbers:
-    """Those of √(1 − λ)·N(0, 1) + √λ·Laplace with variance 1, for λ on a grid, by halving."""
-    from scipy.special import log_ndtr, ndtr, ndtri
-
-    found = [float(ndtri((1 + level) / 2))]
-    for share in SHARES[1:]:
-        sigma, rate = float(np.sqrt(1 - share)), float(np.sqrt(2 / share))
-
-        def above(x: float, sigma: float = sigma, rate: float = rate) -> float:
-            """P(sum > x)."""
-            if sigma == 0:
-                return 0.5 * float(np.exp(-rate * x))
-            plain, half = x / sigma, rate * rate * sigma * sigma / 2
-            up = np.exp(half - rate * x + log_ndtr(plain - rate * sigma))
-            down = np.exp(half + rate * x + log_ndtr(-plain - rate * sigma))
-            return float(ndtr(-plain) + 0.5 * (up - down))
-
-        low, high = 0.0, 60.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if above(middle) > (1 - level) / 2 else (low, middle)
-        found.append(high)
-    return np.asarray(found)
+    return normal_laplace.multiplier(np.sqrt(np.clip(np.asarray(kurtosis, float) / 3, 0.0, 1.0)), level)

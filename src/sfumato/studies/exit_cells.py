@@ -15,9 +15,11 @@ import numpy.typing as npt
 
 from sfumato.core.exact import natural
 
-__all__ = ["ExitNoise", "Floats", "StudySteps", "at_risk", "best_widths", "level_matrix"]
+__all__ = ["LOST", "ExitNoise", "Floats", "StudySteps", "at_risk", "best_widths", "first_lost", "level_matrix"]
 
 Floats = npt.NDArray[np.float64]
+LOST = 2.0
+"""In standard deviations of its noise: a number at risk below this is lost in noise, and curves and sums stop there."""
 LONG = 100  # steps from which on two levels make the numbers at risk clearly more exact
 
 
@@ -105,6 +107,16 @@ def at_risk(cells: Floats) -> Floats:
     return np.asarray(left, dtype=np.float64)
 
 
+def first_lost(risk: Floats, variance: Floats) -> npt.NDArray[np.int_]:
+    """The first step (of the last axis) in which a number at risk is lost in noise of this variance; all where none is.
+
+    >>> first_lost(np.array([9.0, 1.0, 5.0]), np.ones(3)).tolist()
+    1
+    """
+    lost = risk < LOST * np.sqrt(variance)
+    return np.asarray(np.where(lost.any(axis=-1), lost.argmax(axis=-1), risk.shape[-1]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class StudySteps:
     """Steps of time as tests take them: single ones, or the blocks that were measured too, whose totals are more exact.
@@ -146,6 +158,10 @@ class StudySteps:
         if self.number == self.noise.steps:
             return values
         return np.asarray(np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes, axis=-1))
+
+    def used(self, risk: Floats) -> npt.NDArray[np.int_]:
+        """How many are taken of numbers at risk (…, groups, number): up to the first in which a group is lost."""
+        return np.asarray(first_lost(risk, self.risk_variance).min(axis=-1))
 
     def through(self, direct: Floats, drag: Floats) -> Floats:
         """What noise does to Σ direct·events − Σ drag·at risk: weights (…, 2, measured) of independent noises."""

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps
 from sfumato.studies.log_rank import clear_of_noise
-from sfumato.studies.survival_curve import LOST
 
 __all__ = ["HazardRatios", "hazard_ratios"]
 
@@ -50,23 +49,27 @@ def hazard_ratios(cells: Floats, noise: ExitNoise, factor: float) -> HazardRatio
     )
 
 
-def _ratios(cells: Floats, steps: StudySteps, factor: float) -> HazardRatios:
+def scores_at(cells: Floats, steps: StudySteps, betas: Floats) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+    """The score (…, betas) at each logarithm of a ratio, its variance, and whether any step could be used."""
     risk, events = steps.at_risk(cells), steps.events(cells)
-    lost = (risk < LOST * np.sqrt(steps.risk_variance)).any(axis=-2)
-    used = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps.number)
+    used = steps.used(risk)
     usable = np.arange(steps.number) < used[..., None]
     one, two = (np.where(usable, risk[..., group, :], 1.0) for group in (0, 1))
     deaths = np.where(usable, events.sum(axis=-2), 0.0)
     first = np.where(usable, events[..., 0, :], 0.0).sum(axis=-1)
     pooled = _pooled(deaths, np.where(usable, one + two, 0.0)) / steps.sizes  # of a single step in each block
-    found = [_score(beta, one, two, deaths, first, usable, pooled, steps) for beta in GRID]
+    found = [_score(beta, one, two, deaths, first, usable, pooled, steps) for beta in betas]
     score, variance = (np.stack([each[part] for each in found], axis=-1) for part in (0, 1))
-    sound = used > 0
-    ratio = score / np.sqrt(np.maximum(variance, 1e-12))
+    return score, np.maximum(variance, 1e-12), used > 0
+
+
+def _ratios(cells: Floats, steps: StudySteps, factor: float) -> HazardRatios:
+    score, variance, sound = scores_at(cells, steps, GRID)
+    ratio = score / np.sqrt(variance)
     log = _crossing(score, 0.0)
     slope = np.gradient(score, GRID, axis=-1)
     place = np.clip(np.searchsorted(GRID, np.nan_to_num(log)), 0, len(GRID) - 1)[..., None]
-    width = np.sqrt(np.maximum(np.take_along_axis(variance, place, axis=-1), 0.0))[..., 0]
+    width = np.sqrt(np.take_along_axis(variance, place, axis=-1))[..., 0]
     error = width / np.maximum(-np.take_along_axis(slope, place, axis=-1)[..., 0], 1e-9)
     bounded = sound & np.isfinite(log)
     low, high = _crossing(ratio, factor), _crossing(ratio, -factor)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps, at_risk
-from sfumato.studies.survival_curve import LOST
 
 __all__ = ["LogRankScore", "log_rank_score"]
 
@@ -77,8 +76,7 @@ def score_parts(cells: Floats, steps: StudySteps) -> tuple[Floats, Floats, npt.N
     """The score (…, groups − 1), its covariance with the noise in it, and how many steps were used."""
     groups = cells.shape[-3]
     risk, events = steps.at_risk(cells), steps.events(cells)
-    lost = (risk < LOST * np.sqrt(steps.risk_variance)).any(axis=-2)
-    used = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps.number)
+    used = steps.used(risk)
     usable = np.arange(steps.number) < used[..., None]
     total, deaths = np.where(usable, risk.sum(axis=-2), 1.0), np.where(usable, events.sum(axis=-2), 0.0)
     share = np.where(usable[..., None, :], risk / total[..., None, :], 0.0)

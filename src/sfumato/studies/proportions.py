@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.inference.proportion import proportion_limits
 from sfumato.studies.draws import REPLICATES, CellNoise, Numbers, multiplier, stacked
 
 __all__ = [
@@ -56,20 +57,16 @@ def shares(yes: Numbers, no: Numbers) -> Numbers:
     return found
 
 
-def score_limits(table: TwoByTwo, level: float) -> tuple[Numbers, Numbers]:
+def score_limits(table: TwoByTwo, level: float, half: float = 0.0) -> tuple[Numbers, Numbers]:
     """Every share p for which (1 − p)·yes − p·no is not too far from 0, for sampling and noise: its ends.
 
-    |(1 − p)·yes − p·no| ≤ k·√(n·p(1 − p) + (1 − p)²·v₁ + p²·v₀): a quadratic in p whose roots are its ends. k holds
-    ``level`` of a normal number and this noise; it is found at the estimate and once more at each end.
+    |(1 − p)·yes − p·no| ≤ k·√(n·p(1 − p) + (1 − p)²·v₁ + p²·v₀), where k holds ``level`` of a normal number and this
+    noise. ``half`` a row is taken off the distance where one share is shown by itself.
     """
     above, below = table.variances
-    yes, no = table.yes, table.no
-    centre = shares(yes, no)
-    low = high = centre
-    for _ in range(3):
-        low = _root(yes, no, above, below, _spread(table, low, level), side=-1)
-        high = _root(yes, no, above, below, _spread(table, high, level), side=1)
-    return np.minimum(low, centre), np.maximum(high, centre)
+    total = table.yes + table.no
+    noise = (above, above, above + below)
+    return proportion_limits(table.yes, total, noise, lambda p: _spread(table, p, level), half=half)
 
 
 def _spread(table: TwoByTwo, p: Numbers, level: float) -> Numbers:
@@ -80,24 +77,6 @@ def _spread(table: TwoByTwo, p: Numbers, level: float) -> Numbers:
     fourth = (1 - p) ** 4 * above4 + p**4 * below4
     kurtosis = np.divide(fourth, whole**2, out=np.zeros_like(whole), where=whole > 0)
     return multiplier(kurtosis, level)
-
-
-def _root(yes: Numbers, no: Numbers, above: Numbers, below: Numbers, k: Numbers, *, side: int) -> Numbers:
-    """One end of {p : (yes − p·n)² ≤ k²(n·p(1 − p) + (1 − p)²·above + p²·below)} within 0 to 1."""
-    n = yes + no
-    square = k * k
-    a = n * n + square * (n - above - below)
-    b = -2 * yes * n - square * (n - 2 * above)
-    c = yes * yes - square * above
-    inside = b * b - 4 * a * c
-    good = (a > 0) & (inside >= 0) & (n > 0)
-    root = np.sqrt(np.where(good, inside, 0.0))
-    # The root of the larger size first, the other by the product of both: no digits are lost.
-    larger = -(b + np.where(b >= 0, root, -root)) / 2
-    one = np.divide(larger, a, out=np.zeros_like(larger), where=good)
-    other = np.divide(c, larger, out=np.zeros_like(larger), where=good & (larger != 0))
-    end = np.minimum(one, other) if side < 0 else np.maximum(one, other)
-    return np.clip(np.where(good, end, 0.0 if side < 0 else 1.0), 0.0, 1.0)
 
 
 def difference_ends(table: TwoByTwo, level: float) -> tuple[Numbers, Numbers]:

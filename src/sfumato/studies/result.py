@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.description import Phrase, Word, plain
-from sfumato.core.exact import Exact, probability
+from sfumato.core.exact import Exact, confidence_level
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, Frame
 from sfumato.core.picture import Picture
@@ -256,7 +256,5 @@ def percent_of(confidence: Exact) -> str:
     >>> percent_of(0.95)
     '95'
     """
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
+    level = confidence_level(confidence)
     return plain(100 * level)

@@ -167,6 +167,8 @@ class ResultTable:
 
     name: str
     columns: Mapping[str, Sequence[Cell]]
+    whole: bool = False
+    """Whether its estimates and their ends are whole numbers, such as days, and are shown so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +212,7 @@ def text_columns(table: ResultTable, *, yes: str = "yes", no: str = "no") -> lis
         if number and column_key(name) in CHANCES:
             texts = [_chance(cell) if _is_number(cell) else _word(cell, yes, no) for cell in cells]
         elif number:
-            decimals = places[belongs[name]]
+            decimals = [0] * len(cells) if table.whole else places[belongs[name]]
             texts = [
                 _number(cell, decimals[place], _outward(name)) if _is_number(cell) else _word(cell, yes, no)
                 for place, cell in enumerate(cells)

@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
 from sfumato.core.description import Phrase, Word, plain
-from sfumato.core.exact import Exact, decimal_down, probability, rational
+from sfumato.core.exact import Exact, confidence_level, decimal_down, rational
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.laws.discrete_gaussian import DiscreteGaussian
 from sfumato.laws.rounded_gaussian import RoundedGaussian
+from sfumato.studies.draws import seeded_by
 from sfumato.studies.exit_cells import ExitNoise, Floats
 from sfumato.studies.grouped_cox import hazard_ratios
 from sfumato.studies.log_rank import clear_of_noise, log_rank_score
@@ -30,6 +30,7 @@ from sfumato.studies.survival_curve import (
     hazard_limits,
     limits,
     restricted_mean,
+    rising,
     survival_curve,
     uniform_factor,
 )
@@ -37,8 +38,8 @@ from sfumato.studies.survival_curve import (
 __all__ = ["LogRankResult", "SurvivalEstimates", "SurvivalLayout", "SurvivalResult"]
 
 USUAL = Fraction(19, 20)
+RISE = 0.0005  # of survival from one step to the next: what shows in a table
 EVENTS = 30  # of a group; with fewer, mean times cover less than they say
-LOW_COVER = 94.0  # percent, in place of 95: below, a note says so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,29 +221,22 @@ class SurvivalResult(StudyResult):
             if curve.stop < len(self.layout.times):
                 time = _shown_time(self.layout.times[int(curve.stop)])
                 notes.append(Phrase("survival.stops", {"group": self._named(place), "time": time}))
-        return (*notes, *self._few, *self._late)
+        if self._evened:
+            notes.append(Phrase("survival.evened"))
+        return (*notes, *self._few)
+
+    @property
+    def _evened(self) -> bool:
+        """Whether noise made some curve or limit rise, so that times next to each other were given one value."""
+        usual = _factor(float(USUAL))
+        raw = [part for curve in self.curves for part in (curve.survival[: int(curve.stop)], *limits(curve, usual))]
+        return any((np.diff(part) > RISE).any() for part in raw)
 
     @property
     def _few(self) -> tuple[Word, ...]:
         """Said where intervals of what is read off the curves may cover less than they say."""
         rows = any(curve.number < 6 * np.sqrt(self.noise.at_risk[0]) or curve.number < 200 for curve in self.curves)
         return (Phrase("survival.few"),) if rows or any(cells[0].sum() < EVENTS for cells in self.cells) else ()
-
-    @property
-    def _late(self) -> tuple[Word, ...]:
-        """Said where many were censored before a step that takes a large part of those who are left.
-
-        The sampling variance there is that of the number at risk before the step; after it fewer are left. ``short`` is
-        by how much the variance is too small, at the step where it is most so.
-        """
-        short = 1.0
-        for curve in self.curves:
-            clear = curve.estimable & (curve.events > 2 * np.sqrt(self.noise.variance))
-            before = np.clip(np.append(1.0, curve.survival[:-1]), 1e-9, 1.0)
-            right = np.clip(curve.at_risk / before, 1.0, curve.number)
-            short = max(short, float(np.where(clear, curve.effective / right, 1.0).max()))
-        cover = 100 * (1 - 2 * norm.sf(_factor(0.95) / math.sqrt(short)))
-        return (Phrase("survival.late", {"cover": f"{math.floor(cover)}"}),) if cover < LOW_COVER else ()
 
     @property
     def _blocks(self) -> int:
@@ -359,7 +353,6 @@ class SurvivalResult(StudyResult):
 
     def _estimates(self, named: Word, made: Callable[[float], ResultTable], *notes: Word) -> SurvivalEstimates:
         said = [Phrase("survival.covers"), *([Phrase("survival.rounded")] if self.layout.rounded else []), *self._few]
-        said += self._late
         return SurvivalEstimates(sources=self.sources, named=named, made=made, notes=(*said, *notes))
 
     def _several(self) -> None:
@@ -449,8 +442,8 @@ class SurvivalResult(StudyResult):
         return ResultTable(name="survival", columns=columns)
 
     def _hazard(self, level: float) -> ResultTable:
-        ends = [hazard_limits(curve, _factor(level)) for curve in self.curves]
-        values = [np.where(curve.estimable, -falling(-curve.hazard), np.nan) for curve in self.curves]
+        ends = [tuple(map(rising, hazard_limits(curve, _factor(level)))) for curve in self.curves]
+        values = [np.where(curve.estimable, rising(curve.hazard), np.nan) for curve in self.curves]
         columns = self._labels() | {
             "hazard": _joined([np.maximum(value, 0.0) for value in values]),
             "low": _joined([low for low, _ in ends]),
@@ -470,8 +463,7 @@ class SurvivalResult(StudyResult):
         return (*medians, *ends)
 
     def _band(self, level: float) -> ResultTable:
-        seed = int.from_bytes(sha256(self.release.statement.identifier.encode()).digest()[:8], "big")
-        generator = np.random.default_rng(seed)  # so that a band is the same each time it is shown
+        generator = seeded_by(self.release)()  # so that a band is the same each time it is shown
         factors = [uniform_factor(curve, self.noise, level, generator) for curve in self.curves]
         shown = [self._shown(curve, factor) for curve, factor in zip(self.curves, factors, strict=True)]
         columns = self._labels() | {
@@ -489,7 +481,8 @@ class SurvivalResult(StudyResult):
             if math.isinf(middle) and curve.stop < len(self.layout.times):
                 middle = math.nan  # the curve stops in noise: whether it would have reached a half is not known
             found.append((middle, min(least, float(self.layout.times[-1])), most, 0.0))  # it may lie behind the end
-        return self._rows("median", found)
+        whole = all(time.denominator == 1 for time in self.layout.times)
+        return replace(self._rows("median", found), whole=whole)
 
     def _first(self, reached: npt.NDArray[np.bool_]) -> float:
         places = np.flatnonzero(reached)
@@ -513,10 +506,7 @@ def _sloped(times: Floats, horizon: float) -> tuple[Floats, float]:
 
 
 def _level(confidence: Exact) -> float:
-    level = probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InvalidInput(f"confidence = {level} has no interval; give one between 0 and 1, such as 0.95.")
-    return float(level)
+    return float(confidence_level(confidence))
 
 
 def _factor(level: float) -> float:

@@ -5,6 +5,7 @@ never clamped: at-risk numbers are sums of them, and clamping would make each su
 Proof: docs/proofs/survival.md
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import strmm
 from scipy.optimize import isotonic_regression
+from scipy.special import erf
 
-from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk
+from sfumato.studies.draws import multiplier
+from sfumato.studies.exit_cells import ExitNoise, Floats, at_risk, first_lost
 
 __all__ = [
     "SurvivalCurve",
@@ -22,12 +25,10 @@ __all__ = [
     "hazard_limits",
     "limits",
     "restricted_mean",
+    "rising",
     "survival_curve",
     "uniform_factor",
 ]
-
-LOST = 2.0
-"""In standard deviations of its noise: a number at risk below this is lost in noise, and a curve stops there."""
 
 LUMP = 0.25
 """Half an event, squared: events are whole numbers, which a normal law does not know where few are expected."""
@@ -67,8 +68,7 @@ def survival_curve(cells: Floats, noise: ExitNoise, points: Sequence[int] | None
     risk, events = at_risk(cells), cells[..., 0, :]
     steps = risk.shape[-1]
     asked = np.arange(steps) if points is None else np.asarray(points)
-    lost = risk < LOST * np.sqrt(noise.at_risk)
-    stop = np.where(lost.any(axis=-1), lost.argmax(axis=-1), steps)
+    stop = first_lost(risk, noise.at_risk)
     usable = np.arange(steps) < stop[..., None]
     safe = np.where(usable, risk, 1.0)
     inverse = np.where(usable, 1 / safe, 0.0)
@@ -79,8 +79,8 @@ def survival_curve(cells: Floats, noise: ExitNoise, points: Sequence[int] | None
     squares = through**2
     variance = squares.sum(axis=(-1, -2))
     number = np.maximum(risk[..., 0], 1.0)
-    at = np.clip(survival[..., asked], 1e-9, 1.0)
-    worth = np.maximum(np.minimum(number[..., None], risk[..., asked] / at), 1.0)
+    before = np.concatenate([np.ones((*survival.shape[:-1], 1)), survival[..., :-1]], axis=-1)
+    worth = np.maximum(np.minimum(number[..., None], (risk / np.clip(before, 1e-9, 1.0))[..., asked]), 1.0)
     return SurvivalCurve(
         at_risk=risk,
         events=events,
@@ -128,7 +128,7 @@ def limits(curve: SurvivalCurve, factor: float | Floats) -> tuple[Floats, Floats
     Behind the stop the lower limit is 0 and the upper one that of the last step before it: survival never rises.
     """
     found, size = curve.survival[..., curve.points], curve.effective
-    square = (factor * _longer(curve, (1 - found) / np.maximum(found * size, 1e-9))) ** 2
+    square = (factor * _longer(curve, (1 - found) / np.maximum(found * size, 1e-9), factor)) ** 2
     a = 1 + square / size - square * curve.noise
     b = 2 * found + square / size
     root = np.sqrt(np.maximum(b**2 - 4 * a * found**2, 0.0))
@@ -144,14 +144,20 @@ def limits(curve: SurvivalCurve, factor: float | Floats) -> tuple[Floats, Floats
     return np.where(kept, low, 0.0), np.where(kept, high, last)
 
 
-def _longer(curve: SurvivalCurve, sampling: Floats) -> Floats:
+def _longer(curve: SurvivalCurve, sampling: Floats, factor: float | Floats) -> Floats:
     """By how much an interval is longer than a normal one, where few Laplace noises are most of the error.
 
     At 95% a Laplace error has 2.118 standard deviations for the 1.960 of a normal one; between the two the excess
-    kurtosis of the whole error decides.
+    kurtosis of the whole error decides. ``factor`` says the level, to a tenth of a standard deviation.
     """
     part = curve.noise / np.maximum(curve.noise + np.maximum(sampling, 0.0), 1e-300)
-    return 1 + 0.081 * np.minimum(curve.tails * part**2 / 3, 1.0)
+    kurtosis = curve.tails * part**2
+    near = np.broadcast_to(np.maximum(np.round(factor, 1), 0.1), kurtosis.shape)
+    found = np.ones(kurtosis.shape)
+    for value in np.unique(near):
+        here = near == value
+        found[here] = multiplier(kurtosis[here], float(erf(value / math.sqrt(2)))) / value
+    return found
 
 
 def hazard_limits(curve: SurvivalCurve, factor: float) -> tuple[Floats, Floats]:
@@ -161,7 +167,7 @@ def hazard_limits(curve: SurvivalCurve, factor: float) -> tuple[Floats, Floats]:
     """
     found = curve.hazard[..., curve.points]
     near = np.maximum(found, 1e-6)
-    square = (factor * _longer(curve, np.expm1(near) / curve.effective)) ** 2
+    square = (factor * _longer(curve, np.expm1(near) / curve.effective, factor)) ** 2
     spread = square * np.expm1(near) / near / curve.effective
     half = np.sqrt(np.maximum((found + spread / 2) ** 2 - found**2 + square * curve.noise, 0.0))
     low, high = found + spread / 2 - half, found + spread / 2 + half
@@ -252,3 +258,15 @@ def uniform_factor(curve: SurvivalCurve, noise: ExitNoise, confidence: float, ge
 def falling(values: Floats) -> Floats:
     """The nearest curve that never rises, by least squares."""
     return np.asarray(isotonic_regression(values, increasing=False).x)
+
+
+def rising(values: Floats) -> Floats:
+    """The nearest curve that never falls, by least squares; where it is infinite it stays so.
+
+    >>> rising(np.array([0.1, 0.4, 0.2, np.inf])).round(1).tolist()
+    [0.1, 0.3, 0.3, inf]
+    """
+    known = np.isfinite(values)
+    found = np.array(values, dtype=np.float64)
+    found[known] = -falling(-found[known])
+    return found

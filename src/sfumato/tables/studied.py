@@ -227,9 +227,10 @@ class StudiedTable:
         """Ask how long it takes until an event: Kaplan–Meier curves, by group where ``by`` names a declared column.
 
         ``time`` is how long each row was followed, ``event`` whether the event ended it; who is followed beyond
-        ``until`` is censored there. Whole numbers are taken one by one up to 400; else ``steps`` cuts the time. The
-        result has medians, mean times, the log-rank test and hazard ratios too, for the one charge. Rows without a time
-        do not count, nor those without a value in a column of events; who does not meet a condition is censored.
+        ``until`` is censored there. Whole numbers are taken one by one up to 1,000; else ``steps`` cuts the time, into
+        as many at the most. A column that is not known to hold whole numbers is rounded up to them. The result has
+        medians, mean times, the log-rank test and hazard ratios too, for the one charge. Rows without a time do not
+        count, nor those without a value in a column of events; who does not meet a condition is censored.
 
         Guarantee: one count of rows, in which a person is in one cell of each level. Assumes: each row is another
         person; bounds of the time are declared. Proof: docs/proofs/survival.md
@@ -242,14 +243,14 @@ class StudiedTable:
         >>> round(result.at(2).estimate, 1)
         0.5
         """
+        from sfumato.tables.independent_rows import check_independent
         from sfumato.tables.studies_survival import check_groups, survival_question
 
         table = self._table
+        check_independent(table, "survival(...)")
         asked = survival_question(
             dataset=table.dataset,
             facts=table._facts,
-            unit=getattr(table._gate, "unit", None),
-            limit=table.limit,
             where=table.predicate,
             joins=table.joins,
             time=time,

@@ -3,18 +3,16 @@
 import math
 from typing import TYPE_CHECKING
 
-from sfumato.core.limits import Limit
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
-from sfumato.core.units import Family, User
 from sfumato.engines.expressions import Term
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.studies.batches import ENOUGH, BatchComparison
 from sfumato.tables.clamped import clamped
+from sfumato.tables.independent_rows import check_independent
 from sfumato.tables.measure import Asked
 from sfumato.tables.measures.batch_mean import BatchMean
-from sfumato.tables.persons import is_per_person
 from sfumato.tables.provenance import FIELDS, is_still_declared, provenance_of
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.study import Study
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["batches_of"]
 
 WIDE = 8
-SINGLE = Limit(groups=1, rows_per_group=1)
 
 
 def batches_of(table: "Table", value: str | Term, by: str) -> Study[BatchComparison]:
@@ -50,7 +47,7 @@ def batches_of(table: "Table", value: str | Term, by: str) -> Study[BatchCompari
         )
     if table.by:
         raise InvalidInput("batches are compared in a table that is not grouped; nothing was done.")
-    check_one_row(table)
+    check_independent(table, "a comparison of batches")
     asked = Asked(lambda name, bounds: BatchMean(name=name, of=clamped(value, bounds), field=by, declared=declared))
     question = table.group_by(column).agg(mean=asked)
 
@@ -67,18 +64,6 @@ def batches_of(table: "Table", value: str | Term, by: str) -> Study[BatchCompari
         question=question,
         made=made,
         foreseen=lambda preview, rows: _foreseen(preview, rows, height=height, batches=table.keys[column].size),
-    )
-
-
-def check_one_row(table: "Table") -> None:
-    """Refuse a table in which a person can have several rows: such rows are no independent sample."""
-    unit = getattr(table._gate, "unit", None)
-    if not isinstance(unit, User | Family) or is_per_person(table.joins) or table.limit == SINGLE:
-        return
-    raise Refused(
-        "a person can have several rows here, and the test takes rows as independent; nothing was read and nothing was "
-        "spent. Ask a table with one row a person, table.per_person(…), or keep one: "
-        "with_limit(sf.Limit(groups=1, rows_per_group=1))."
     )
 
 

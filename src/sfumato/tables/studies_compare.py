@@ -9,28 +9,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.description import Phrase, Word, plain
-from sfumato.core.limits import Limit
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
-from sfumato.core.units import Record, Unit
 from sfumato.engines.expressions import Expression, Term, col, when, written
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.studies import means
 from sfumato.studies.compared import ComparedBlocks, ComparedMeans, ComparedRanks, ComparedShares, GroupComparison
 from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
 from sfumato.studies.draws import CellNoise, Numbers, multiplier, seeded_by
 from sfumato.studies.proportions import TwoByTwo
 from sfumato.tables.clamped import clamped
+from sfumato.tables.independent_rows import check_independent
 from sfumato.tables.keys import KeyValue
-from sfumato.tables.persons import Step, are_single
 from sfumato.tables.statistic_plan import STEPS
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
     from sfumato.tables.table import Table
 
-__all__ = ["contingency", "one_row_each", "two_sample"]
+__all__ = ["contingency", "two_sample"]
 
 TESTS = ("auto", "chi-square", "exact", "welch", "rank")
 ON_SHARES, ON_VALUES = ("chi-square", "exact"), ("welch", "rank")
@@ -39,19 +37,6 @@ CLASSES = 20
 MOST_CLASSES = 200
 POWERED = 1.959964 + 0.841621  # standard errors that a difference must have to be found in 80 of 100 runs at 5%
 Outcome = str | Term | Expression
-
-
-def one_row_each(unit: Unit | None, limit: Limit | None, steps: Sequence[Step], what: str) -> None:
-    """Refuse rows that are not independent: where a person can have several, the person is the unit that varies."""
-    if isinstance(unit, Record) or are_single(steps):
-        return
-    if limit is None or limit.without_words == Limit(groups=1, rows_per_group=1):
-        return  # without a limit, where one is needed, the question itself is refused
-    raise Refused(
-        f"{what} takes rows for independent, and here a person can have several: standard errors would be too small. "
-        "Nothing was read and nothing was spent. Make one row a person first, table.per_person(...), or count one row "
-        "of each, table.with_limit(sf.Limit(groups=1, rows_per_group=1))."
-    )
 
 
 def two_sample(
@@ -144,7 +129,7 @@ def contingency(
 def _independent(table: "Table", what: str) -> None:
     if table.by:
         raise InvalidInput(f"{what} groups the table itself; nothing was done. Leave group_by(...) out.")
-    one_row_each(getattr(table._gate, "unit", None), table.limit, table.joins, what)
+    check_independent(table, what)
 
 
 def _grouped(table: "Table", by: str | Term, groups: Sequence[KeyValue] | None) -> tuple["Table", tuple[str, str]]:

@@ -12,13 +12,13 @@ from sfumato.core.question import Preview
 from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import Named
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.laws import RoundedGaussian
 from sfumato.studies.regression.linear import fit_linear
 from sfumato.studies.regression.result import RegressionResult, excess_of
 from sfumato.tables.clamped import Clamped
+from sfumato.tables.independent_rows import check_independent
 from sfumato.tables.keys import Keys
-from sfumato.tables.persons import is_per_person
 from sfumato.tables.queries.gram import HEIGHT, GramMatrix
 from sfumato.tables.study import Study
 
@@ -118,14 +118,7 @@ def single_rows(table: "Table", study: str, *, cells: bool = False) -> None:
     """Refuse a table that is grouped, or in which a person may have several rows; in several ``cells``, too."""
     if table.by:
         raise InvalidInput(f"{study} takes a table that is not grouped; nothing was done. Name groups as covariates.")
-    most = 1 if table.limit is None else table.limit.rows if cells else table.limit.rows_per_group
-    if most != 1 and not is_per_person(table.joins):
-        raise Refused(
-            f"{study} takes one row of each person, and {most} may count here: rows of one "
-            "person depend on each other, and standard errors would be too small. Nothing was read and nothing was "
-            "spent. Make one row a person first: table.per_person(…), or say with_limit(sf.Limit(groups=1, "
-            "rows_per_group=1))."
-        )
+    check_independent(table, study, cells=cells)
 
 
 def number_of(table: "Table", column: str) -> Clamped:

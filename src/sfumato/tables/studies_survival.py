@@ -6,11 +6,9 @@ from fractions import Fraction
 
 from sfumato.core.description import plain
 from sfumato.core.exact import Exact, natural, rational
-from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
-from sfumato.core.units import Family, Unit, User
 from sfumato.engines.expressions import (
     Expression,
     Named,
@@ -24,18 +22,20 @@ from sfumato.engines.expressions import (
     written,
 )
 from sfumato.engines.expressions.bounds import bounds_of
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.studies.exit_cells import best_widths
 from sfumato.studies.survival import SurvivalLayout, SurvivalResult
 from sfumato.tables.keys import Keys
 from sfumato.tables.of_person import PublicFacts
-from sfumato.tables.persons import ONE_ROW_A_PERSON, Step, are_single, joins_of
+from sfumato.tables.persons import Step
 from sfumato.tables.queries.count import Count
 from sfumato.tables.queries.marginals import Marginals
 
 __all__ = ["SurvivalQuestion", "check_groups", "survival_question"]
 
-MOST_STEPS = 400
+MOST_STEPS = 1000
+FEWEST_STEPS = 10  # whole units of time that are taken one by one where the column may hold parts of them
+LITTLE = Fraction(1, 10**9)  # of a step: a time that is later than its end by less is at its end
 MOST_GROUPS = 20
 EXITS = ("event", "censored")
 
@@ -73,8 +73,6 @@ def survival_question(
     *,
     dataset: Dataset,
     facts: PublicFacts,
-    unit: Unit | None,
-    limit: Limit | None,
     where: Expression | None,
     joins: tuple[Step, ...],
     time: str | Term,
@@ -87,7 +85,6 @@ def survival_question(
     """The count that a survival study asks for; what it cannot be asked of is refused before anything is read."""
     if grouped:
         raise InvalidInput("survival(...) names its own groups; nothing was done. Say by='arm' and leave group_by out.")
-    _one_row_each(unit, limit, joins)
     value = col(time) if isinstance(time, str) else time
     if not isinstance(value, Term):
         raise InvalidInput(
@@ -107,12 +104,17 @@ def survival_question(
     exits = when(happened & ~gone).then(EXITS[0]).when(not_yet | gone).then(EXITS[1])
     exit_keys = Keys(column="exit", values=EXITS, value=exits.node)
     widths = best_widths(len(times))
+    numbered = None if len(widths) == 1 or (whole and steps is None) else _step_of(held, low, times, whole=whole)
     levels = []
     for width in widths:
         column = name if width == 1 else f"{name} in blocks of {width}"
         ends = [times[min(place + width, len(times)) - 1] for place in range(0, len(times), width)]
-        single = width == 1 and whole and steps is None
-        keys = _single(column, ends, held.node) if single else _blocks(column, low, ends, held, whole=whole)
+        if numbered is not None:
+            keys = _numbered(f"{name} in {len(times)} steps" if width == 1 else column, numbered, width, len(ends))
+        elif width == 1 and whole and steps is None:
+            keys = _single(column, ends, held.node)
+        else:
+            keys = _blocks(column, low, ends, held, whole=whole)
         levels.append((*(() if group is None else (group,)), exit_keys, keys))
     if len(levels) == 1:
         query: Count | Marginals = Count(dataset=dataset, where=where, by=levels[0], joins=joins)
@@ -139,18 +141,6 @@ def check_groups(group: Keys) -> Keys:
     return group
 
 
-def _one_row_each(unit: Unit | None, limit: Limit | None, joins: tuple[Step, ...]) -> None:
-    """Refuse rows that are not independent: several of one person."""
-    if not isinstance(unit, User | Family) or are_single(joins):
-        return
-    if limit != ONE_ROW_A_PERSON or any(not join.public for join in joins_of(joins)):
-        raise Refused(
-            "a person can have several rows here, and survival is about persons: each must be one row with one time. "
-            "Nothing was read and nothing was spent. Make one row of each first: table.per_person(week=sf.max('week'), "
-            "event=sf.any(...)).survival(...)."
-        )
-
-
 def _range(value: Term, facts: PublicFacts) -> tuple[Fraction, Fraction]:
     bounds = bounds_of(value, facts.bounds)
     if bounds is None:
@@ -168,15 +158,22 @@ def _range(value: Term, facts: PublicFacts) -> tuple[Fraction, Fraction]:
 
 
 def _times(low: Fraction, last: Fraction, steps: int | None, *, whole: bool, text: str) -> tuple[Fraction, ...]:
-    """The ends of the steps of time."""
-    number = int(last // 1 - low // 1) + 1 if whole else None
+    """The ends of the steps of time; without a number of steps these are the whole numbers, from the lower bound on."""
+    number = int(last // 1 - low // 1) + 1 if whole or low.denominator == last.denominator == 1 else None
     if steps is None:
-        if number is None or number > MOST_STEPS:
-            many = "is no whole number" if number is None else f"has {number:,} whole numbers, more than {MOST_STEPS}"
-            raise InvalidInput(f"{text} {many}; nothing was done. Say in how many steps to cut it: steps=52.")
+        if number is None or not (whole or number > FEWEST_STEPS):
+            raise InvalidInput(
+                f"{text} goes from {plain(low)} to {plain(last)} and is no whole number, or not known to be one; "
+                "nothing was done. Say in how many steps to cut it: steps=52."
+            )
+        if number > MOST_STEPS:
+            raise InvalidInput(
+                f"{text} has {number:,} whole numbers, more than {MOST_STEPS:,}; nothing was done. Say in how many "
+                "steps to cut it: steps=52."
+            )
         return tuple(Fraction(int(low) + place) for place in range(number))
     natural(steps, "steps", least=2, most=MOST_STEPS)
-    if number is None:
+    if not whole or number is None:
         return tuple(low + (last - low) * place / steps for place in range(1, steps + 1))
     if steps > number:
         raise InvalidInput(f"{text} has {number:,} whole numbers, which make no {steps} steps; nothing was done.")
@@ -223,3 +220,19 @@ def _blocks(column: str, low: Fraction, ends: list[Fraction], held: Term, *, who
     edges = [_constant(-end, whole=whole) for end in reversed(ends)]
     cut = (-held).cut(edges, labels=labels[::-1], above=True)
     return Keys(column=column, values=tuple(labels), value=cut.node)
+
+
+def _step_of(held: Term, low: Fraction, times: tuple[Fraction, ...], *, whole: bool) -> Term:
+    """In which of many steps a time lies, counted from 0, by arithmetic: a cut would have an edge for each of them."""
+    if whole:
+        number = int(times[-1]) - int(low) + 1
+        return ((held - int(low)) * len(times) / number).cast("whole")
+    first = int(times[0] == low)  # the lower bound is a step of its own where steps end with whole numbers
+    rate = Fraction(len(times) - first) / (times[-1] - low)
+    return greatest(((held - low) * rate + (first - LITTLE)).cast("whole"), 0)
+
+
+def _numbered(column: str, step: Term, width: int, number: int) -> Keys:
+    """Steps, or blocks of them, by their number from 1 on."""
+    place = step if width == 1 else (step / width).cast("whole")
+    return Keys(column=column, values=tuple(range(1, number + 1)), value=(place + 1).node)

@@ -12,6 +12,8 @@ from sfumato.core.description import Phrase, Word, phrase
 from sfumato.core.exact import Exact, decimal_up, probability
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
+from sfumato.inference.proportion import proportion_limits
+from sfumato.studies.draws import multiplier
 from sfumato.studies.regression.result import heavier
 from sfumato.studies.result import Cell, ResultTable, StudyResult
 
@@ -93,27 +95,24 @@ def _parabola(at: Sequence[NDArray[np.float64]], theta: NDArray[np.float64]) -> 
 
 
 def proportion_ends(
-    events: NDArray[np.float64], others: NDArray[np.float64], variance: float, *, z: float, kurtosis: float = 0.0
+    events: NDArray[np.float64], others: NDArray[np.float64], variance: float, *, level: float, kurtosis: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Limits of the share of events from noisy counts of both: all shares p that a score test does not refuse.
 
-    Kept while max(|(1 − p)·events − p·others| − ½, 0) ≤ z√(n p(1 − p) + v((1 − p)² + p²)).
+    Kept while max(|(1 − p)·events − p·others| − ½, 0) ≤ k√(n p(1 − p) + v((1 − p)² + p²)).
 
-    >>> low, high = proportion_ends(np.array([30.0]), np.array([70.0]), 2.0, z=1.96)
+    >>> low, high = proportion_ends(np.array([30.0]), np.array([70.0]), 2.0, level=0.95)
     >>> round(float(low[0]), 2), round(float(high[0]), 2)
     (0.21, 0.4)
     """
-    p = np.linspace(0, 1, GRID)
-    numbers = np.maximum(events + others, 0.0)[..., None]
-    away = np.maximum(np.abs((1 - p) * events[..., None] - p * others[..., None]) - 0.5, 0.0)
-    noise = variance * ((1 - p) ** 2 + p**2)
-    spread = numbers * p * (1 - p) + noise
-    fourth = kurtosis * variance**2 * ((1 - p) ** 4 + p**4)
-    kept = away <= heavier(z, fourth / np.where(spread > 0, spread, 1.0) ** 2) * np.sqrt(spread)
-    found = kept.any(axis=-1)
-    first, last = kept.argmax(axis=-1), GRID - 1 - kept[..., ::-1].argmax(axis=-1)
-    low = np.where(found, p[np.maximum(first - 1, 0)], 0.0)
-    return low, np.where(found, p[np.minimum(last + 1, GRID - 1)], 1.0)
+    total = events + others
+
+    def reach(p: NDArray[np.float64]) -> NDArray[np.float64]:
+        spread = np.maximum(total, 1.0) * p * (1 - p) + variance * ((1 - p) ** 2 + p**2)
+        fourth = kurtosis * variance**2 * ((1 - p) ** 4 + p**4)
+        return multiplier(fourth / np.where(spread > 0, spread, 1.0) ** 2, level)
+
+    return proportion_limits(events, total, (variance, variance, 2 * variance), reach, half=0.5)
 
 
 def _facts(release: Release, outcome: str, score: str) -> tuple[tuple[Word, Word], ...]:
@@ -259,7 +258,8 @@ class CalibrationResult(ScoredCounts):
 
     def tables(self, confidence: Exact = Fraction(19, 20)) -> tuple[ResultTable, ...]:
         """A row for each bin; ``observed`` is ``nan`` where the noisy number of rows is not positive."""
-        low, high = proportion_ends(self.events, self.others, self.variance, z=_z(confidence), kurtosis=self.kurtosis)
+        level = float(probability(confidence, "confidence"))
+        low, high = proportion_ends(self.events, self.others, self.variance, level=level, kurtosis=self.kurtosis)
         numbers = self.events + self.others
         with np.errstate(divide="ignore", invalid="ignore"):
             observed = np.where(numbers > 0, np.clip(self.events / numbers, 0, 1), nan)
