@@ -4,9 +4,10 @@ Each number is text ``p/q``, since a database would round it. Statements go stra
 SQLAlchemy in between take longer than the database.
 """
 
+import json
 import sqlite3
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache, wraps
 from typing import Any, TypeVar, cast  # what drivers and databases hand over
@@ -49,6 +50,8 @@ __all__ = [
     "on_sqlite",
     "row_of",
     "run",
+    "stored",
+    "stored_together",
     "totals_of",
     "totals_row",
 ]
@@ -182,6 +185,47 @@ def kept(table: sa.Table, rows: int = 1) -> str:
     keys = KEYS[table.name]
     changed = ", ".join(f"{name} = excluded.{name}" for name in columns(table) if name not in keys)
     return f"{added(table, rows)} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}"
+
+
+_ON_SERVERS = {sa.Text: "text", sa.LargeBinary: "bytea", sa.BigInteger: "bigint", sa.Integer: "int", sa.Boolean: "bool"}
+
+
+@cache
+def stored_together() -> str:
+    """All that one flush writes, in all tables, as one statement for a server: its words are always the same.
+
+    Its one value is what :func:`stored` makes. A driver that is given one statement a table spends more time on that
+    than on all else, and reads the words of those with many values anew each time.
+    """
+    parts = []
+    for table in TABLES.sorted_tables:
+        name, keys = table.name, KEYS[table.name]
+        typed = ", ".join(f"{column.name} {_ON_SERVERS[type(column.type)]}" for column in table.columns)
+        words = f"INSERT INTO {name} ({', '.join(columns(table))}) SELECT new.* "
+        words += f"FROM given, json_to_recordset(of_{name}) AS new({typed})"
+        changed = [column for column in columns(table) if column not in keys]
+        if table is not RECORD:
+            words += f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET ({', '.join(changed)}) = "
+            words += f"ROW({', '.join(f'excluded.{column}' for column in changed)})"
+        parts.append(f"in_{name} AS ({words})")
+    given = ", ".join(f"of_{table.name} json" for table in TABLES.sorted_tables)
+    return f"WITH given AS (SELECT * FROM json_to_record(?::json) AS all_of_it({given})), {', '.join(parts)} SELECT"  # noqa: S608 - ours
+
+
+_AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=lambda octets: f"\\x{octets.hex()}")
+
+
+def stored(waiting: Mapping[sa.Table, Sequence[tuple[object, ...]]]) -> str:
+    """The rows that wait, by their tables, as the value of :func:`stored_together`.
+
+    >>> stored({NODE: [("ab", b"\\0")]})
+    '{"of_node":[{"path":"ab","children":"\\\\\\\\x00"}]}'
+    """
+    made = {
+        f"of_{table.name}": [dict(zip(columns(table), row, strict=True)) for row in some]
+        for table, some in waiting.items()
+    }
+    return _AS_JSON.encode(made)
 
 
 Kept = TypeVar("Kept")

@@ -6,7 +6,7 @@ that was read leaves the transaction (:meth:`Transaction.prove`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
@@ -61,6 +61,8 @@ from sfumato.governance.rows import (
     named,
     on_sqlite,
     row_of,
+    stored,
+    stored_together,
     totals_of,
     totals_row,
 )
@@ -438,7 +440,7 @@ class Transaction:
             self._put(HEAD, totals_row(state.head))
 
     def flush(self) -> None:
-        """Write what was put; with one server's answer for all of it, where the store is a server."""
+        """Write what was put; with one statement for all of it, where the store is a server."""
         for balance in self._moved.values():
             self._put(BALANCE, balance_row(balance))
         self._moved.clear()
@@ -446,18 +448,16 @@ class Transaction:
         for path, children in changed.items():
             self._put(NODE, {"path": path, "children": children})
         changed.clear()
-        statements = []
-        for table, waiting in self._put_off.items():
-            values = list(waiting.values())
-            for start in range(0, len(values), MOST):
-                some = values[start : start + MOST]
-                words = added(table, len(some)) if table is RECORD else kept(table, len(some))
-                statements.append((words, tuple(chain.from_iterable(some))))
+        waiting = {table: list(some.values()) for table, some in self._put_off.items()}
         self._put_off.clear()
-        connection = self.cursor.connection
-        with nullcontext() if len(statements) < 2 or on_sqlite(self.cursor) else connection.pipeline():
-            for words, given in statements:
-                rows.run(connection.cursor(), words, given)
+        for start in range(0, max(map(len, waiting.values()), default=0), MOST):
+            now = {table: some[start : start + MOST] for table, some in waiting.items() if len(some) > start}
+            if not on_sqlite(self.cursor):
+                rows.run(self.cursor, stored_together(), (stored(now),))
+                continue
+            for table, some in now.items():
+                words = added(table, len(some)) if table is RECORD else kept(table, len(some))
+                rows.run(self.cursor, words, tuple(chain.from_iterable(some)))
 
     def locked(self) -> None:
         """Take the head from the statement that locked it, where it did."""
