@@ -10,6 +10,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache, wraps
+from operator import itemgetter
 from typing import Any, TypeVar, cast  # what drivers and databases hand over
 
 import sqlalchemy as sa
@@ -48,6 +49,7 @@ __all__ = [
     "kept",
     "named",
     "on_sqlite",
+    "picked",
     "row_of",
     "run",
     "stored",
@@ -129,6 +131,12 @@ def on_sqlite(cursor: Cursor) -> bool:
 def columns(table: sa.Table) -> tuple[str, ...]:
     """The names of a table's columns, in the order that statements give them."""
     return tuple(column.name for column in table.columns)
+
+
+@cache
+def picked(table: sa.Table) -> tuple[Callable[[Mapping[str, object]], object], Callable[[Mapping[str, object]], Any]]:
+    """What picks the key of a row, and what picks all of it, in the order of the columns."""
+    return itemgetter(*KEYS[table.name]), itemgetter(*columns(table))
 
 
 _HELD = {sa.Text: (str,), sa.LargeBinary: (bytes,), sa.BigInteger: (int,), sa.Integer: (int,), sa.Boolean: (bool, int)}
@@ -247,7 +255,8 @@ def _readable(read: Callable[[TableRow], Kept]) -> Callable[[TableRow], Kept]:
 
 
 def _text(number: Fraction) -> str:
-    return f"{number.numerator}/{number.denominator}"
+    top, bottom = number.as_integer_ratio()  # one call, where the two properties are two
+    return f"{top}/{bottom}"
 
 
 @lru_cache(maxsize=4096)

@@ -28,7 +28,6 @@ from sfumato.governance.leaves import (
     Key,
     about,
     answer_leaf,
-    balance_leaf,
     charge_leaf,
     edition_leaf,
     map_of,
@@ -43,7 +42,6 @@ from sfumato.governance.rows import (
     CHARGE,
     EDITION,
     HEAD,
-    KEYS,
     NODE,
     RECORD,
     Cursor,
@@ -60,6 +58,7 @@ from sfumato.governance.rows import (
     kept,
     named,
     on_sqlite,
+    picked,
     row_of,
     stored,
     stored_together,
@@ -88,8 +87,8 @@ class Transaction:
     _proven: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
     _seen: dict[str, Balance] = field(default_factory=dict)
     _charges: dict[int, Charge] = field(default_factory=dict)
-    _moved: dict[str, Balance] = field(default_factory=dict)
-    _put_off: dict[sa.Table, dict[tuple[object, ...], tuple[object, ...]]] = field(default_factory=dict)
+    _moved: dict[str, dict[str, object]] = field(default_factory=dict)
+    _put_off: dict[sa.Table, dict[object, tuple[object, ...]]] = field(default_factory=dict)
     _end: Totals | None = None
     _decided: DecisionState | None = None
     _ledger: str = ""
@@ -135,8 +134,10 @@ class Transaction:
         """The root of the map with all that was put."""
         if self._map is None:
             raise LedgerError("nothing is appended to a record whose head was not proven; nothing was changed.")
-        self.prove()
-        self._map.fetch([place_of(key) for key in self._made])
+        if self._met:
+            self.prove()  # which reads the way to what was made too
+        else:
+            self._map.fetch([place_of(key) for key in self._made])
         for key, leaf in self._made.items():
             self._map.put(place_of(key), leaf)
         self._made.clear()
@@ -162,7 +163,7 @@ class Transaction:
 
     def _see(self, name: str, row: TableRow) -> Balance:
         balance = self._seen[name] = balance_of(row)
-        self._meet(("balance", name), balance_leaf(balance))
+        self._meet(("balance", name), hashed(*row))  # all columns as they are there: their order is that of a leaf
         return balance
 
     def gather(self, names: Sequence[str]) -> None:
@@ -179,8 +180,9 @@ class Transaction:
 
     def put_balance(self, balance: Balance) -> None:
         """Keep a balance in place of the one with the same name."""
-        self._seen[balance.name] = self._moved[balance.name] = balance
-        self._made["balance", balance.name] = balance_leaf(balance)
+        self._seen[balance.name] = balance
+        row = self._moved[balance.name] = balance_row(balance)
+        self._made["balance", balance.name] = hashed(*row.values())
 
     def edition(self, dataset: Dataset) -> Edition | None:
         """A declared version of a dataset."""
@@ -441,8 +443,8 @@ class Transaction:
 
     def flush(self) -> None:
         """Write what was put; with one statement for all of it, where the store is a server."""
-        for balance in self._moved.values():
-            self._put(BALANCE, balance_row(balance))
+        for row in self._moved.values():
+            self._put(BALANCE, row)
         self._moved.clear()
         changed = {} if self._map is None else self._map.changed
         for path, children in changed.items():
@@ -461,9 +463,11 @@ class Transaction:
 
     def locked(self) -> None:
         """Take the head from the statement that locked it, where it did."""
-        while not on_sqlite(self.cursor) and self.cursor.nextset():
+        if on_sqlite(self.cursor):
+            return
+        while self.cursor.nextset():
             pass
-        row = None if self.cursor.description is None else self.cursor.fetchone()
+        row = self.cursor.fetchone()
         self._totals(None if row is None else named(HEAD)(row))
 
     def decisions_at(self, end: Totals) -> DecisionState:
@@ -549,8 +553,8 @@ class Transaction:
             after = getattr(found[-1], key)
 
     def _put(self, table: sa.Table, row: dict[str, object]) -> None:
-        waiting = self._put_off.setdefault(table, {})
-        waiting[tuple(row[key] for key in KEYS[table.name])] = tuple(row[name] for name in columns(table))
+        key, values = picked(table)
+        self._put_off.setdefault(table, {})[key(row)] = values(row)
 
 
 @contextmanager
