@@ -403,14 +403,19 @@ class Transaction:
         edition = self.edition(dataset)
         return 0 if edition is None else edition.declared
 
-    def append(self, entry: Entry, sign: Callable[[Totals], SignedHead]) -> SignedHead:
-        """Write an entry at the end of the record, signed, and what follows from it into the stored state."""
+    def append(
+        self, entry: Entry, sign: Callable[[Totals], SignedHead], charged: Sequence[Balance] | None = None
+    ) -> SignedHead:
+        """Write an entry at the end of the record, signed, and what follows from it into the stored state.
+
+        ``charged`` are the balances of a charge, as it was admitted with them.
+        """
         totals = self.totals()
         number, previous = (0, START) if totals is None else (totals.number, totals.digest)
         row = Row.after(number, previous, entry)
         if not isinstance(entry, CHARGING) and row.entry != entry:  # charges are checked by who makes them
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
-        apply(self, row, entry)
+        apply(self, row, entry, charged)
         if isinstance(entry, GOVERNING) and self._decided is not None:
             self._remembered(self.end(), self._decided)
         signed = sign(self.end())
