@@ -96,9 +96,7 @@ def certify(
 
     Example: $ sfumato key certify press.key.pub --role release --holder "press office" --root root.key
     """
-    target = out or (Path(f"{key}.cert") if Path(key).suffix == ".pub" else None)
-    if target is not None and (target.exists() or target.is_symlink()):
-        raise InvalidInput(f"{target} already exists and was not overwritten. Name another file with -o.")
+    target = _target(key, out, "cert")
     with opened(ledger) as book:
         signed = book.certify(key, role=role, holder=holder, root=root, until=until)
         number = book.head().head.number
@@ -116,19 +114,37 @@ def certify(
 
 @keys.command("revoke")
 def revoke(
-    key: Public, *, role: RoleName, reason: Reason, root: Root, ledger: Where = None, as_json: AsJson = False
+    key: Public,
+    *,
+    role: RoleName,
+    reason: Reason,
+    root: Root,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write it; KEY.revoked beside a key file."),
+    ] = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let a key act in a role no more. What it signed before this entry stands; nothing after it does.
 
+    Keep what it writes: where the entry is lost one day, a recovery asks for it.
+
     Example: $ sfumato key revoke press.key.pub --role release --reason "the laptop was stolen" --root root.key
     """
+    target = _target(key, out, "revoked")
     with opened(ledger) as book:
         signed = book.revoke(key, role=role, reason=reason, root=root)
         number = book.head().head.number
+    if target is not None:
+        target.write_text(signed.text + "\n", encoding="utf-8")
     if as_json:
-        say_json({"entry": number, "role": role, "document": signed.said.number})
-    else:
-        say_line(f"after entry {number} this key may not {_MAY[role]} any more.")
+        said = {"entry": number, "role": role, "document": signed.said.number}
+        say_json(said | {"written": target and str(target)})
+        return
+    say_line(f"after entry {number} this key may not {_MAY[role]} any more.")
+    if target is not None:
+        say_line(f"written: {target} (keep it: a recovery may ask for it)")
 
 
 @keys.command("rotate-root")
@@ -239,6 +255,14 @@ def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = Non
     say(
         f"root: {ring.root}, {counted(ring.number, 'document', 'documents')} signed\nas of entry {end.number}, {end.at}"
     )
+
+
+def _target(key: str, out: Path | None, ending: str) -> Path | None:
+    """Where a document about a key is written: beside its file, where it is one."""
+    target = out or (Path(f"{key}.{ending}") if Path(key).suffix == ".pub" else None)
+    if target is not None and (target.exists() or target.is_symlink()):
+        raise InvalidInput(f"{target} already exists and was not overwritten. Name another file with -o.")
+    return target
 
 
 _MAY = {"charge": "charge and sign heads", "release": "sign certificates", "administer": "administer"}
