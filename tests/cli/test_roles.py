@@ -115,6 +115,31 @@ def test_a_key_is_certified_listed_and_revoked(run, rooted):
     assert "holds" in done(run, "ledger", "verify", "--json")
 
 
+def test_a_recovery_asks_for_all_documents_and_for_the_word_of_the_root(run, rooted):
+    words = ("press.key.pub", "--role", "release", "--root", "root.key")
+    kept = (rooted / "ledger.db").read_bytes()
+    done(run, "key", "certify", *words, "--holder", "press office")
+    told = json.loads(done(run, "key", "revoke", *words, "--reason", "the laptop was stolen", "--json"))
+    assert told["written"] == "press.key.pub.revoked"
+    assert "4 documents signed" in done(run, "key", "list")
+    for file in rooted.glob("ledger.db*"):
+        file.unlink()
+    (rooted / "ledger.db").write_bytes(kept)
+    recover = ("ledger", "recover", "--reason", "the disk failed", "--certified", "press.key.pub.cert")
+    assert "sfumato key standing" in refused(run, *recover)
+    assert "written: word.json" in done(
+        run, "key", "standing", "--root", "root.key", "--documents", "4", "-o", "word.json"
+    )
+    assert "already exists" in refused(
+        run, "key", "standing", "--root", "root.key", "--documents", "4", "-o", "word.json"
+    )
+    assert "has signed 4 documents, and 3" in refused(run, *recover, "--certified", "word.json")
+    said = done(run, *recover, "--certified", "press.key.pub.revoked", "--certified", "word.json")
+    assert "the root vouches for its 4 documents" in said
+    done(run, "ledger", "verify")
+    assert json.loads(done(run, "key", "list", "--json"))["keys"][-1]["valid"] is False
+
+
 def test_a_thief_of_another_key_certifies_nothing(run, rooted):
     words = ("key", "certify", "press.key.pub", "--role", "charge", "--holder", "eve", "--root")
     for key in ("press.key", "next.key", "ledger.key", "ledger.administer.key"):

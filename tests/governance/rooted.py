@@ -8,7 +8,9 @@ from typing import Any
 from sfumato.core.budget import Budget
 from sfumato.core.signature import SigningKey
 from sfumato.governance.durable import DurableLedger
+from sfumato.governance.key_documents import SignedByRoot
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.recovery import vouched
 from tests.governance.homes import PATIENT, VISITS, Home
 
 CAP = Budget(epsilon=10, delta="1/1000")
@@ -41,6 +43,10 @@ class Rooted:
         given: dict[str, Any] = {"key": self.charge, "root": self.root.public_text, "administer": self.administer}
         given |= other
         return Ledger.open(self.home.url, anchor=self.home.anchor, **given)
+
+    def word(self, documents: int) -> SignedByRoot:
+        """The root's word, for a recovery of the ledger as it lies there now, on how many documents it has signed."""
+        return vouched(self.home.url, anchor=self.home.anchor, root=self.root, documents=documents)
 
     def furnished(self, clock: Callable[[], datetime] | None = None) -> Ledger:
         ledger = self.create(clock)

@@ -19,7 +19,7 @@ from sfumato.governance.backup import backup, restore
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import Action, Board, Choice, Community, Reasons
 from sfumato.governance.digest import digest_of
-from sfumato.governance.entries import Recovered
+from sfumato.governance.entries import KeyCertified, Recovered
 from sfumato.governance.health import _used
 from sfumato.governance.key_documents import SignedByRoot
 from sfumato.governance.ledger import Ledger
@@ -54,6 +54,7 @@ def test_a_key_whose_last_day_is_over_does_not_come_back_with_a_recovery_that_se
         charged(ledger)
     shutil.copy(tmp_path / "before.db", here.home.url)
     given = {"anchor": here.home.anchor, "root": here.root.public_text, "reason": "a thief's"}
+    given["documents"] = [here.word(3)]
     with pytest.raises(Refused, match="last day"):
         Ledger.recover(here.home.url, key=old, clock=lambda: clock[0], **given)
     with pytest.raises(Refused, match="valid again"):
@@ -170,8 +171,10 @@ def test_a_recovery_from_a_backup_older_than_the_charging_key_takes_the_roots_wo
         charged(ledger)
         backup(ledger, tmp_path / "kept.jsonl")
         certified = ledger.certify(new.public_text, role="charge", holder="another machine", root=here.root)
+    documents = [certified]
     with closing(here.open(key=new)) as ledger:
-        revoked = ledger.revoke(here.charge.public_text, role="charge", reason="changed", root=here.root)
+        if lost_key:
+            documents.append(ledger.revoke(here.charge.public_text, role="charge", reason="lost", root=here.root))
         charged(ledger, "1")
         gone = ledger.head()
     for file in tmp_path.glob("ledger.db*"):
@@ -187,14 +190,14 @@ def test_a_recovery_from_a_backup_older_than_the_charging_key_takes_the_roots_wo
         Ledger.recover(here.home.url, **given)
     number = certified.said.number
     forged = SignedByRoot.sign(replace(certified.said, key=thief.public_text), thief)  # type: ignore[arg-type]
-    for wrong in ([revoked], [forged], [certified, certified]):
-        with pytest.raises(Refused, match="othing was changed"):
+    for wrong in (documents[1:], [forged], [certified, certified]):
+        with pytest.raises((LedgerError, Refused), match="othing was changed"):
             Ledger.recover(here.home.url, documents=wrong, **given)
-    paper = Ledger.agreement(
-        here.home.url, documents=[certified], board=keyed(Board(members=("ada", "ben"), quorum=2)), **given
-    )
+    documents.append(here.word(number + lost_key))
+    board = keyed(Board(members=("ada", "ben"), quorum=2))
+    paper = Ledger.agreement(here.home.url, documents=documents, board=board, **given)
     assert (paper.gap, paper.whole) == (Budget(epsilon=1), False)
-    documents = [certified, revoked] if lost_key else [certified]
+    assert f"vouches for its {number + lost_key} documents" in paper.basis
     with closing(Ledger.recover(here.home.url, documents=documents, **given)) as back:
         assert back.balance("hospital").epsilon_spent == Fraction(11, 10)
         assert back.head().head.number > gone.head.number
@@ -237,7 +240,72 @@ def test_an_anchor_of_a_key_that_the_documents_revoke_is_not_believed(
         Ledger.recover(here.home.url, documents=documents, reason="the disk failed", **place)
 
 
-def test_a_ledger_without_a_root_takes_no_documents_and_a_recovery_two_at_most(tmp_path: Path, here: Rooted) -> None:
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize("stolen", ["certified among the lost", "known to the backup"])
+def test_a_revocation_that_a_steward_leaves_out_is_missed(
+    here: Rooted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, stolen: str, checked: bool
+) -> None:
+    """The thief's anchor states a small loss. Without the check (not ``checked``) it is believed: so this can fail."""
+    spare, thief = SigningKey.new(), SigningKey.new()
+    lost = stolen != "known to the backup"
+    with closing(here.furnished()) as ledger:
+        charged(ledger)
+        certified = None if lost else ledger.certify(spare.public_text, role="charge", holder="spare", root=here.root)
+        ledger.close()
+        shutil.copy(here.home.url, tmp_path / "before.db")
+        end = here.open().head().head
+    early = here.word(2 + (certified is not None))  # of before anything was lost
+    with closing(here.open()) as ledger:
+        if certified is None:
+            certified = ledger.certify(spare.public_text, role="charge", holder="spare", root=here.root)
+        charged(ledger, "9")
+        revoked = ledger.revoke(spare.public_text, role="charge", reason="stolen", root=here.root)
+    shutil.copy(tmp_path / "before.db", here.home.url)
+    here.home.anchor.unlink()
+    low = replace(end, number=end.number + 2, digest="ab" * 32)
+    FileAnchor(here.home.anchor).create(SignedHead.sign(low, spare))
+    place = {"key": here.charge, "anchor": here.home.anchor, "root": here.root.public_text, "reason": "the disk failed"}
+    given = [certified] if lost else []
+    if not checked:
+        monkeypatch.setattr("sfumato.governance.recovery._check_word", lambda *_: None)
+        with closing(Ledger.recover(here.home.url, documents=given, **place)) as fooled:
+            assert fooled.balance("hospital").epsilon_spent < 1  # and 9 was spent
+        return
+    with pytest.raises(Refused, match=r"may be a revocation of the key that signed it.*sfumato key standing"):
+        Ledger.recover(here.home.url, documents=given, **place)
+    forged = SignedByRoot.sign(replace(here.word(3).said, number=3), thief)
+    other = SignedByRoot.sign(replace(here.word(3).said, anchored="ab" * 32), here.root)
+    for word in (early, forged, other):
+        with pytest.raises(Refused, match="another ledger, another end of its record or another anchor"):
+            Ledger.recover(here.home.url, documents=[*given, word], **place)
+    with pytest.raises(Refused, match="has signed 4 documents, and 3 are in the record or were given"):
+        Ledger.recover(here.home.url, documents=[*given, here.word(4)], **place)
+    with pytest.raises(LedgerError, match="is not signed for this ledger"):
+        Ledger.recover(here.home.url, documents=[*given, revoked, here.word(4)], **place)
+    here.home.anchor.unlink()  # the way out: nobody knows, and everything left is charged
+    with closing(Ledger.recover(here.home.url, documents=[*given, revoked], **place)) as back:
+        assert not back.balance("hospital").left.epsilon
+        assert back.verify() == ()
+
+
+def test_a_word_of_the_root_is_no_entry(here: Rooted) -> None:
+    with closing(here.furnished()) as ledger:
+        word = here.word(2)
+        assert SignedByRoot.read(word.text) == word
+        with pytest.raises(Refused, match="goes with a recovery, and is not entered"):
+            ledger.enter(word)
+        ring = ledger.keys()
+        assert ring is not None
+        with pytest.raises(Refused, match="goes with a recovery, and is not entered"):
+            ring.after(1, KeyCertified(at=START.isoformat(), signed=word))
+    with pytest.raises(InvalidInput, match="has signed no document, or some"):
+        here.word(-1)
+    here.home.anchor.unlink()
+    with pytest.raises(Refused, match="needs no word of the root"):
+        here.word(2)
+
+
+def test_a_ledger_without_a_root_takes_no_documents_and_a_recovery_any_number(tmp_path: Path, here: Rooted) -> None:
     with closing(here.furnished()) as ledger:
         ledger.close()
         shutil.copy(here.home.url, tmp_path / "before.db")
@@ -249,8 +317,12 @@ def test_a_ledger_without_a_root_takes_no_documents_and_a_recovery_two_at_most(t
         charged(ledger)
     shutil.copy(tmp_path / "before.db", here.home.url)
     given = {"key": here.charge, "anchor": here.home.anchor, "root": here.root.public_text, "reason": "the disk failed"}
-    with pytest.raises(Refused, match="has room for 2 entries before it"):
-        Ledger.recover(here.home.url, documents=documents, **given)
+    with closing(Ledger.recover(here.home.url, documents=[*documents, here.word(5)], **given)) as back:
+        ring = back.keys()
+        assert ring is not None
+        assert ring.number == 5
+        assert [one.holder for one in ring.keys[-3:]] == ["spare"] * 3
+        assert back.verify() == ()
     (tmp_path / "plain").mkdir()
     home = sqlite_home(tmp_path / "plain")
     furnished(home).close()

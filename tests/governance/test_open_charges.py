@@ -103,6 +103,27 @@ def test_what_is_drawn_for_again_counts_against_the_lease_and_against_no_budget(
         assert spent(ledger) == Fraction(1, 2)
 
 
+def test_a_charge_that_is_gone_on_with_again_and_again_is_overcharged_by_a_recovery_and_never_undercharged(
+    place: Place,
+) -> None:
+    """No balance admits more by it; what is lost is charged as if every draw had been delivered somewhere."""
+    with closing(place.open()) as ledger:
+        charge(ledger)
+        ledger.lease.renew()
+        before, left = spent(ledger), of(ledger).left
+    place.save("old")
+    with closing(place.open()) as ledger:
+        for _ in range(4):
+            by_key(of(ledger))
+        assert spent(ledger) == before + Fraction(1, 2)
+        assert of(ledger).left == left - HALF
+        drawn = spent(ledger)
+    place.restore("old")
+    with closing(place.recover()) as back:
+        assert back.balance(ACCOUNT).epsilon_spent >= drawn + Fraction(3, 2)
+        assert back.verify() == ()
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_a_queued_charge_that_the_witness_saw_waiting_is_started_by_one_copy(place: Place, *, told: bool) -> None:
     """One that it has not seen counts against the lease of each, and nobody is asked."""

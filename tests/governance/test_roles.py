@@ -297,14 +297,17 @@ def test_a_recovery_goes_on_with_the_keys_that_are_left(here: Rooted) -> None:
     with pytest.raises(LedgerError, match="old backup"):
         here.open()
     given: dict[str, Any] = {"anchor": here.home.anchor, "root": here.root.public_text, "reason": "the disk failed"}
+    with pytest.raises(Refused, match="the holder of the root say how many"):
+        Ledger.recover(here.home.url, key=here.charge, **given)
+    with pytest.raises(Refused, match="has signed 3 documents, and 2 are in the record or were given"):
+        Ledger.recover(here.home.url, key=here.charge, documents=[here.word(3)], **given)
+    documents = [revocation, here.word(3)]
     with pytest.raises(Refused, match="may not act as 'charge'"):
-        Ledger.recover(here.home.url, key=here.release, **given)
-    back = Ledger.recover(here.home.url, key=here.charge, **given)
+        Ledger.recover(here.home.url, key=here.release, documents=documents, **given)
+    back = Ledger.recover(here.home.url, key=here.charge, documents=documents, **given)
     assert back.verify() == ()
     assert back.balance("hospital").spent.epsilon == 1
-    back.check_release_key(here.release.public_text)  # the revocation was lost with the entry
-    here.open().enter(revocation)  # and is entered anew
-    with pytest.raises(Refused, match="was revoked"):
+    with pytest.raises(Refused, match="was revoked"):  # it was lost with its entry, and entered anew
         back.check_release_key(here.release.public_text)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfumato.cli.ledger import Where, opened
-from sfumato.cli.output import AsJson, one_line, say, say_json, say_line, terminal
+from sfumato.cli.output import AsJson, counted, one_line, say, say_json, say_line, terminal
 from sfumato.cli.proofs import certificate_of
 from sfumato.cli.protected import Reason
 from sfumato.cli.reading import Published, Trusted, reading
@@ -96,9 +96,7 @@ def certify(
 
     Example: $ sfumato key certify press.key.pub --role release --holder "press office" --root root.key
     """
-    target = out or (Path(f"{key}.cert") if Path(key).suffix == ".pub" else None)
-    if target is not None and (target.exists() or target.is_symlink()):
-        raise InvalidInput(f"{target} already exists and was not overwritten. Name another file with -o.")
+    target = _target(key, out, "cert")
     with opened(ledger) as book:
         signed = book.certify(key, role=role, holder=holder, root=root, until=until)
         number = book.head().head.number
@@ -116,19 +114,37 @@ def certify(
 
 @keys.command("revoke")
 def revoke(
-    key: Public, *, role: RoleName, reason: Reason, root: Root, ledger: Where = None, as_json: AsJson = False
+    key: Public,
+    *,
+    role: RoleName,
+    reason: Reason,
+    root: Root,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write it; KEY.revoked beside a key file."),
+    ] = None,
+    ledger: Where = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let a key act in a role no more. What it signed before this entry stands; nothing after it does.
 
+    Keep what it writes: where the entry is lost one day, a recovery asks for it.
+
     Example: $ sfumato key revoke press.key.pub --role release --reason "the laptop was stolen" --root root.key
     """
+    target = _target(key, out, "revoked")
     with opened(ledger) as book:
         signed = book.revoke(key, role=role, reason=reason, root=root)
         number = book.head().head.number
+    if target is not None:
+        target.write_text(signed.text + "\n", encoding="utf-8")
     if as_json:
-        say_json({"entry": number, "role": role, "document": signed.said.number})
-    else:
-        say_line(f"after entry {number} this key may not {_MAY[role]} any more.")
+        said = {"entry": number, "role": role, "document": signed.said.number}
+        say_json(said | {"written": target and str(target)})
+        return
+    say_line(f"after entry {number} this key may not {_MAY[role]} any more.")
+    if target is not None:
+        say_line(f"written: {target} (keep it: a recovery may ask for it)")
 
 
 @keys.command("rotate-root")
@@ -176,6 +192,36 @@ def enter(
     say_json({"entry": number}) if as_json else say_line(f"entered as entry {number}.")
 
 
+@keys.command("standing")
+def standing(
+    *,
+    root: Root,
+    documents: Annotated[
+        int, typer.Option(metavar="N", help="The number of the last document that the root has signed for the ledger.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write it.")],
+    ledger: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say, for the recovery of a ledger that lost entries, how many documents its root has signed; changes nothing.
+
+    N is what the holder of the root knows: the ledger may have lost the last ones. The recovery believes the anchor by
+    it, since none can be left out then, such as the revocation of a key that was stolen.
+
+    Example: $ sfumato key standing --root root.key --documents 4 -o standing.json
+    """
+    from sfumato.governance import settings
+    from sfumato.governance.recovery import vouched
+
+    if out.exists() or out.is_symlink():
+        raise InvalidInput(f"{out} already exists and was not overwritten. Name another file with -o.")
+    where = settings.found(ledger)
+    signed = vouched(where.url, anchor=where.anchor, root=root, documents=documents)
+    out.write_text(signed.text + "\n", encoding="utf-8")
+    said = {"documents": documents, "written": str(out)}
+    say_json(said) if as_json else say_line(f"written: {out} (give it to the recovery: --certified {out})")
+
+
 @keys.command("list")
 def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = None, as_json: AsJson = False) -> None:
     """List the keys of a ledger: who holds them, their roles, and from which entry to which they are valid.
@@ -191,7 +237,8 @@ def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = Non
         return
     if as_json:
         found = [_described(one, end.number + 1, end.at) for one in ring.keys]
-        say_json({"root": ring.root, "earlier_roots": list(ring.roots[:-1]), "keys": found, "as_of": end.number})
+        signed = {"root": ring.root, "earlier_roots": list(ring.roots[:-1]), "documents": ring.number}
+        say_json({**signed, "keys": found, "as_of": end.number})
         return
     from rich.table import Table
     from rich.text import Text
@@ -205,7 +252,17 @@ def show_all(*, key: Trusted = None, head: Published = None, ledger: Where = Non
         cells = (one.role.value, one.holder, f"{one.key[:16]}…", str(one.since), ended, one.until or "", now)
         table.add_row(*(Text(one_line(cell)) for cell in cells))
     terminal().print(table)
-    say(f"root: {ring.root}\nas of entry {end.number}, {end.at}")
+    say(
+        f"root: {ring.root}, {counted(ring.number, 'document', 'documents')} signed\nas of entry {end.number}, {end.at}"
+    )
+
+
+def _target(key: str, out: Path | None, ending: str) -> Path | None:
+    """Where a document about a key is written: beside its file, where it is one."""
+    target = out or (Path(f"{key}.{ending}") if Path(key).suffix == ".pub" else None)
+    if target is not None and (target.exists() or target.is_symlink()):
+        raise InvalidInput(f"{target} already exists and was not overwritten. Name another file with -o.")
+    return target
 
 
 _MAY = {"charge": "charge and sign heads", "release": "sign certificates", "administer": "administer"}

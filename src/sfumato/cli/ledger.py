@@ -357,7 +357,7 @@ def recover(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="A document of the root that was lost with its entry, where the anchor's key is from it; in order.",
+            help="A document of the root that was lost with its entry, in order; and its word on how many there are.",
         ),
     ] = None,
     witness_lost: Annotated[

@@ -79,8 +79,9 @@ class Budget:
         self._set(amount, part, size)
 
     def _set(self, epsilon: Fraction, delta: Fraction, rho: Fraction | None) -> None:
-        for name, value in (("epsilon", epsilon), ("delta", delta), ("rho", rho)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "rho", rho)
 
     @classmethod
     def of_rho(cls, rho: Fraction, comes_to: "Budget") -> "Budget":

@@ -253,10 +253,10 @@ class Registry:
             if key is not None and key in self._made:
                 return self._made[key]
         values = {}
-        for name, shape in shapes:
+        for name, plain, shape in shapes:
             if name in body:
                 value = body[name]
-                values[name] = value if type(value) in shape.plain else self._part(value, shape)
+                values[name] = value if type(value) in plain else self._part(value, shape)
             elif name not in _absent(cls):
                 raise _Odd
         if len(values) != len(body) - 2:
@@ -421,14 +421,17 @@ def _shape(hint: Hint) -> _Shape:
 
 
 @_kept
-def _shapes(cls: type) -> tuple[tuple[tuple[str, _Shape], ...], bool]:
-    """The fields of a class with their shapes, and whether all of them are texts, rationals, members or None."""
-    shapes = tuple((name, _shape(hint)) for name, hint in _hints(cls)[0].items())
+def _shapes(cls: type) -> tuple[tuple[tuple[str, frozenset[type], _Shape], ...], bool]:
+    """The fields of a class with their shapes, and whether all of them are texts, rationals, members or None.
+
+    The plain types of a shape stand beside it too: they are asked for of every field of every document.
+    """
+    shapes = [_shape(hint) for hint in _hints(cls)[0].values()]
     texts = {str, types.NoneType, Fraction}
-    simple = all(option in texts or option is shape.member for _, shape in shapes for option in shape.options) and all(
-        type(member.value) is str for _, shape in shapes for member in shape.member or ()
+    simple = all(option in texts or option is shape.member for shape in shapes for option in shape.options) and all(
+        type(member.value) is str for shape in shapes for member in shape.member or ()
     )
-    return shapes, simple
+    return tuple((name, shape.plain, shape) for name, shape in zip(_hints(cls)[0], shapes, strict=True)), simple
 
 
 @_kept
@@ -482,7 +485,8 @@ def _rational(text: str) -> Fraction:
     short = len(text) <= 4000  # Python refuses to read whole numbers of more than 4,300 digits
     if short and slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom) > 0:
         value = Fraction(int(top), int(bottom))
-        if encode(value) == text:
+        # In lowest terms; encode refuses very long ones.
+        if text == (f"{value.numerator}/{value.denominator}" if len(text) < 3000 else encode(value)):
             return value
     raise _Odd
 

@@ -86,7 +86,7 @@ def non_negative(value: Exact, name: str) -> Fraction:
     Fraction(0, 1)
     """
     number = rational(value, name)
-    if number < 0:
+    if number.numerator < 0:
         raise InvalidInput(f"{name} = {value} must not be below 0; nothing was done. Give {name} ≥ 0.")
     return number
 
@@ -98,7 +98,7 @@ def probability(value: Exact, name: str) -> Fraction:
     Fraction(19, 20)
     """
     number = rational(value, name)
-    if not 0 <= number <= 1:
+    if not 0 <= number.numerator <= number.denominator:
         raise InvalidInput(f"{name} = {value} is outside 0 to 1; nothing was done. Give a {name} from 0 to 1.")
     return number
 

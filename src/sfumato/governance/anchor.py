@@ -52,6 +52,9 @@ class Head:
     state: str = ""
     tree: str = ""
 
+    def __hash__(self) -> int:
+        return hash((self.number, self.digest))  # looked up at every charge, and rationals take their time
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedHead:
@@ -67,6 +70,9 @@ class SignedHead:
     VERSION: ClassVar[int] = 1
     head: Head
     signature: str
+
+    def __hash__(self) -> int:
+        return hash(self.signature)
 
     @classmethod
     def sign(cls, head: Head, key: SigningKey) -> "SignedHead":

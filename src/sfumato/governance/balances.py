@@ -248,9 +248,10 @@ _LAST_SUM: list[tuple[Fraction, Fraction, Fraction]] = [(_NOTHING, _NOTHING, _NO
 
 def _within(spent: Fraction, more: Fraction, cap: Fraction) -> bool:
     """Whether ``spent + more <= cap``, by whole numbers, which is several times as fast."""
-    (top, bottom), (most, parts) = spent.as_integer_ratio(), cap.as_integer_ratio()
-    if more:
-        added, bits = more.as_integer_ratio()
+    top, bottom = spent.as_integer_ratio()
+    added, bits = more.as_integer_ratio()
+    most, parts = cap.as_integer_ratio()
+    if added:
         top, bottom = top * bits + added * bottom, bottom * bits
     return top * parts <= most * bottom
 

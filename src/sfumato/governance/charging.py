@@ -20,7 +20,7 @@ from sfumato.governance.ledger_state import (
 from sfumato.governance.terms import check_unit, levels_of
 from sfumato.governance.time_windows import WindowCharge
 
-__all__ = ["approvals_of", "check_charge", "lines_of", "standing_lines", "window_balances"]
+__all__ = ["Lines", "approvals_of", "check_charge", "lines_of", "standing_lines", "window_balances"]
 
 
 def lines_of(
@@ -89,11 +89,24 @@ def approvals_of(
     return tuple(number for number in found if number is not None)
 
 
-def check_charge(state: LedgerState, entry: Reserved) -> None:
-    """Refuse a charge that leaves out a balance, or that terms and board did not allow when it was entered."""
-    lines = lines_of(
-        state, entry.account.name, unit=entry.unit, datasets=entry.datasets, cost=entry.cost, reads=entry.reads
-    )
+Lines = dict[tuple[str, Unit, tuple[Dataset, ...]], tuple[str, ...]]
+"""The names of all balances that a charge counts against, by its account, its unit and its datasets."""
+
+
+def check_charge(state: LedgerState, entry: Reserved, known: Lines | None = None) -> None:
+    """Refuse a charge that leaves out a balance, or that terms and board did not allow when it was entered.
+
+    ``known`` are the lines of charges that were checked before; who keeps it empties it at every entry that is none of
+    a charge, since all else that lines depend on changes with those alone.
+    """
+    asked = entry.account.name, entry.unit, entry.datasets
+    lines = None if known is None or entry.reads is not None else known.get(asked)
+    if lines is None:
+        lines = lines_of(
+            state, entry.account.name, unit=entry.unit, datasets=entry.datasets, cost=entry.cost, reads=entry.reads
+        )
+        if known is not None and entry.reads is None:  # then there are no windows, whose lines depend on the cost
+            known[asked] = lines
     if entry.lines != lines:
         raise LedgerError("a charge does not count against all that it draws on; it was not entered.")
     approvals = approvals_of(

@@ -31,6 +31,7 @@ from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetC
 from sfumato.governance.key_documents import Role
 from sfumato.governance.ledger_state import (
     Charge,
+    account_line,
     admit,
     question_key,
     request_of,
@@ -274,12 +275,11 @@ class DurableLedger:
                 if not found:
                     writing.confirm()
             else:
-                admit(transaction, entry)
+                charged = admit(transaction, entry)
                 self.ledger.lease.admit(transaction, cost)
-                balance = account_in(transaction, self.path)
-                charged = balance.moved(cost, dict(entry.losses).get(balance.name), times=1, charges=1)
-                account = self._stated(transaction, charged)
-                number = writing.append(replace(entry, account=account)).head.number
+                own = account_line(self.path)
+                account = self._stated(transaction, next(balance for balance in charged if balance.name == own))
+                number = writing.append(replace(entry, account=account), charged).head.number
         return Reservation(number=number, cost=cost, account=account, reads=reads), found
 
     def _found_open(self, writing: Writing, charge: Charge) -> bool:

@@ -20,6 +20,7 @@ __all__ = [
     "KeyRevocation",
     "Role",
     "RootDocument",
+    "RootStanding",
     "RootSuccession",
     "SignedByRoot",
     "opening_text",
@@ -103,6 +104,26 @@ RootDocument = KeyCertificate | KeyRevocation | RootSuccession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RootStanding:
+    """The root's word, for one recovery, on how many documents it has signed for a ledger: none can be left out then.
+
+    ``number`` is that of the last one. ``after`` is the digest of the last entry that is left of the record, and
+    ``anchored`` that of the head in the anchor, so that a word of earlier days does not hold. No record holds it.
+    """
+
+    KIND: ClassVar[str] = "key.standing"
+    VERSION: ClassVar[int] = 1
+    ledger: str
+    number: int
+    after: str
+    anchored: str
+
+    def __post_init__(self) -> None:
+        if self.number < 0:
+            raise InvalidInput("a root has signed no document, or some; nothing was signed.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SignedByRoot:
     """A document and the root's signature: what travels as a file beside the public key that it is about.
 
@@ -114,11 +135,11 @@ class SignedByRoot:
 
     KIND: ClassVar[str] = "key.signed"
     VERSION: ClassVar[int] = 1
-    said: KeyCertificate | KeyRevocation | RootSuccession
+    said: KeyCertificate | KeyRevocation | RootSuccession | RootStanding
     signature: str
 
     @classmethod
-    def sign(cls, said: RootDocument, root: SigningKey) -> "SignedByRoot":
+    def sign(cls, said: RootDocument | RootStanding, root: SigningKey) -> "SignedByRoot":
         """Sign a document with a root key."""
         return cls(said=said, signature=root.sign(_text(said)))
 
@@ -140,7 +161,7 @@ class SignedByRoot:
         return signature_holds(root, self.signature, _text(self.said))
 
 
-_DOCUMENTS = Registry((KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot))
+_DOCUMENTS = Registry((KeyCertificate, KeyRevocation, RootSuccession, RootStanding, SignedByRoot))
 
 
 def root_hash(public: str) -> str:
@@ -157,7 +178,7 @@ def opening_text(ledger: str, key: str, root: str, next_root: str) -> bytes:
     return canonical(["the opening of a ledger", ledger, key, root, next_root]).encode()
 
 
-def _text(said: RootDocument) -> bytes:
+def _text(said: RootDocument | RootStanding) -> bytes:
     return canonical(encode(said)).encode()
 
 

@@ -28,7 +28,7 @@ from sfumato.governance.key_documents import (
     KeyCertificate,
     KeyRevocation,
     Role,
-    RootDocument,
+    RootStanding,
     SignedByRoot,
     opening_text,
     root_hash,
@@ -99,6 +99,8 @@ class KeyRing:
     def after(self, number: int, entry: KeyCertified | KeyRevoked | RootRotated) -> "KeyRing":
         """The ring with one document of the root more, or a refusal that says why it may not be entered."""
         said = entry.signed.said
+        if isinstance(said, RootStanding):
+            raise _no_document()
         if said.ledger != self.ledger:
             raise Refused(f"this was signed for another ledger ({said.ledger}); nothing was changed.")
         if said.number != self.number + 1:
@@ -225,7 +227,13 @@ def _day(at: str) -> str:
 
 def signed_by_root(at: str, signed: SignedByRoot) -> KeyCertified | KeyRevoked | RootRotated:
     """The entry that holds a document of the root."""
-    said: RootDocument = signed.said
+    said = signed.said
+    if isinstance(said, RootStanding):
+        raise _no_document()
     if isinstance(said, KeyCertificate):
         return KeyCertified(at=at, signed=signed)
     return KeyRevoked(at=at, signed=signed) if isinstance(said, KeyRevocation) else RootRotated(at=at, signed=signed)
+
+
+def _no_document() -> Refused:
+    return Refused("a root's word on how many documents it has signed goes with a recovery, and is not entered.")

@@ -242,11 +242,11 @@ class Ledger(Governed, Keyed, Verified):
         for may have been delivered. Every row is checked first, and the stored state is written anew from the record.
         Of a backup from before rows were signed nobody knows whether they are the ledger's own: nothing is left
         after it, and where the anchor is newer than that it is refused. Keys that were revoked in the lost entries are
-        valid again: enter the root's documents anew (:meth:`enter`). Where the anchor is signed by a key that was
-        certified in the lost entries, ``documents`` are those of the root up to that certificate, in their order: they
-        are entered anew before the recovery; an anchor of a key that one of them revokes is refused. Assumes: that key
-        had not been revoked in a document that is not given. Versions of data that were
-        declared before are closed, since a lost entry may have closed them: declare new ones
+        valid again, and whoever stole one can make an anchor that states a small loss. So where keys have roles and no
+        witness is named, ``documents`` are all those of the root that were lost, in their order, which are entered
+        anew, and the root's word on how many it has signed (:func:`~sfumato.governance.recovery.vouched`): without it
+        an anchor that states lost entries is refused, and so is one whose key a document revokes. Versions of data
+        that were declared before are closed, since a lost entry may have closed them: declare new ones
         (:meth:`declare_version`).
 
         Where the record names a witness, it is asked: then every balance is charged what the witness has seen and the
@@ -274,10 +274,11 @@ class Ledger(Governed, Keyed, Verified):
                 )
                 entry = agreed(record, entry, approvals or {}, agreements)
                 moved: list[Entry] = [] if older is None else [migrated_from(state, older)]
-                moved += entered_anew(documents, entry.at, len(moved) + (board is not None))
+                before, later = entered_anew(documents, entry.at, len(moved) + (board is not None))
+                moved += before
                 if board is not None:
                     moved.append(BoardSeated(at=entry.at, board=board, by="recovery", reason=reason, proposal=None))
-                after = record.rewrite(transaction, state, [*moved, entry])
+                after = record.rewrite(transaction, state, [*moved, entry, *later])
             if last is None:
                 place.set_aside()
                 place.create(after)

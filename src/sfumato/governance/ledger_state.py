@@ -27,6 +27,7 @@ from sfumato.governance.board import Proposal
 from sfumato.governance.decision_state import GOVERNING, DecisionState
 from sfumato.governance.entries import (
     ADMINISTRATIVE,
+    CHARGING,
     AccountOpened,
     Acted,
     Administered,
@@ -300,51 +301,53 @@ class MemoryLedgerState:
         self.head = totals
 
 
-def admit(state: LedgerState, entry: Reserved) -> None:
-    """Refuse a charge that any of its balances cannot bear; changes nothing.
+def admit(state: LedgerState, entry: Reserved) -> list[Balance]:
+    """Refuse a charge that any of its balances cannot bear; changes nothing. How they would stand after it.
 
     Guarantee: if every charge that counts was admitted in the order of the record, then the releases behind each
     balance are together within its cap, however adaptively they were chosen (docs/proofs/filters.md).
     """
-    losses = losses_of(state, entry)
+    losses, after = losses_of(state, entry), []
     for line in entry.lines:
         balance, draw = drawn_on(state, line, entry.cost)
-        balance.admit(draw, losses.get(line))
-        if _short(balance, draw, losses.get(line)):
+        loss = losses.get(line)
+        balance.admit(draw, loss)
+        moved = balance.moved(draw, loss, times=1, charges=1)
+        after.append(moved)
+        longest = max(
+            *(moved.epsilon_spent.denominator, moved.delta_spent.denominator),
+            *(moved.rho_spent.denominator, moved.loss_spent.denominator),
+        )
+        if longest <= MOST_PARTS:
             continue
-        after = balance.moved(draw, losses.get(line), times=1, charges=1)
-        parts = (after.epsilon_spent, after.delta_spent, after.rho_spent, after.loss_spent)
         # A plain decimal always finds room, so that nobody's odd fractions can shut a balance for the others.
         plain = all(10**30 % part.denominator == 0 for part in (entry.cost.epsilon, entry.cost.delta))
-        if max(part.denominator for part in parts) > MOST_PARTS * (10**30 if plain else 1):
+        if longest > MOST_PARTS * (10**30 if plain else 1):
             raise LedgerError(
                 f"the charges of {line!r} have too many different denominators: their sum could not be written "
                 "down any more. Nothing was read and nothing was spent. Ask with fewer digits."
             )
-
-
-def _short(balance: Balance, draw: Budget, loss: Fraction | None) -> bool:
-    """Whether the sums are sure to be short enough to write down: a denominator divides the product of those added."""
-    most = max(
-        *(balance.epsilon_spent.denominator, balance.delta_spent.denominator),
-        *(balance.rho_spent.denominator, balance.loss_spent.denominator),
-    )
-    new = max(draw.epsilon.denominator, draw.delta.denominator, 1 if loss is None else loss.denominator)
-    return most * new <= MOST_PARTS
+    return after
 
 
 _ADMINISTERED = (Administered, *ADMINISTRATIVE)
 _moment = lru_cache(maxsize=64)(datetime.fromisoformat)
 
 
-def apply(state: LedgerState, row: Row, entry: Entry) -> None:
-    """Enter what an entry says into the stored state."""
+def apply(state: LedgerState, row: Row, entry: Entry, charged: Sequence[Balance] | None = None) -> None:
+    """Enter what an entry says into the stored state.
+
+    ``charged`` are the balances of a charge as :func:`admit` has just found that they stand after it, one for each of
+    its lines; without it they are worked out.
+    """
     totals = state.totals()
     epsilon, delta = (Fraction(0), Fraction(0)) if totals is None else (totals.epsilon, totals.delta)
     decisions = "" if totals is None else totals.decisions
-    if isinstance(entry, _ADMINISTERED):
-        check_entry(state.decision_state().keys, entry, row.number, decisions)
-    whole, entry = entry, unwrapped(entry)
+    whole, charging = entry, isinstance(entry, CHARGING)  # of which nobody signs one, and which decide nothing
+    if not charging:
+        if isinstance(entry, _ADMINISTERED):
+            check_entry(state.decision_state().keys, entry, row.number, decisions)
+        entry = unwrapped(entry)
     _check_time(totals, entry)
     if isinstance(entry, Recovered) and totals is not None:
         ring = state.decision_state().keys
@@ -352,14 +355,18 @@ def apply(state: LedgerState, row: Row, entry: Entry) -> None:
             ring.check_set_back(totals.at, entry.at)
     if isinstance(entry, LedgerOpened) is not (totals is None):
         raise LedgerError("a record is opened once, by its first entry; nothing was changed.")
-    if isinstance(whole, GOVERNING):
+    if not charging and isinstance(whole, GOVERNING):
         _govern(state, row.number, entry)
         decisions = decided_on(decisions, row)
     match entry:
         # The two that most entries are, first.
         case Reserved():
             losses = losses_of(state, entry)
-            _move(state, entry.lines, entry.cost, losses, times=1)
+            if charged is None or len({balance.name for balance in charged}) != len(entry.lines):
+                _move(state, entry.lines, entry.cost, losses, times=1)
+            else:
+                for balance in charged:
+                    state.put_balance(balance)
             state.put_charge(_charge(row, entry, losses))
             epsilon, delta = _added(epsilon, entry.cost.epsilon), _added(delta, entry.cost.delta)
         case Committed():

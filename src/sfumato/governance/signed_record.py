@@ -54,9 +54,12 @@ class Writing:
         """The time of the next entry."""
         return self.record.time(self.transaction, confirmed=confirmed)
 
-    def append(self, entry: Entry) -> SignedHead:
-        """Append an entry; one that an administrator signs, with that signature where the ledger has a root."""
-        self.head = self.transaction.append(self.record.authorised(entry, self.transaction), self._signed)
+    def append(self, entry: Entry, charged: Sequence[Balance] | None = None) -> SignedHead:
+        """Append an entry; one that an administrator signs, with that signature where the ledger has a root.
+
+        ``charged`` are the balances of a charge, as it was admitted with them in this transaction.
+        """
+        self.head = self.transaction.append(self.record.authorised(entry, self.transaction), self._signed, charged)
         self.made.append((entry, self.head.head.number))
         return self.head
 

@@ -29,8 +29,11 @@ def hashed(*parts: object) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
+_PARTS = bytes(length // INNER for length in range(256))
+
+
 def _encoded(children: list[bytes]) -> bytes:
-    return bytes([len(child) // INNER for child in children]) + b"".join(children)
+    return bytes(map(len, children)).translate(_PARTS) + b"".join(children)
 
 
 def _decoded(node: bytes) -> list[bytes]:

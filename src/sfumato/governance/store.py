@@ -320,7 +320,9 @@ def _engine(url: URL, *, reads: bool = False) -> sa.Engine:
     lite = url.get_backend_name() == "sqlite"
     if lite and reads:
         url = _as_it_lies(url)
-    engine = sa.create_engine(url, connect_args=_given(url), pool_size=4, max_overflow=4, pool_timeout=PATIENCE)
+    pool = {"pool_size": 4, "max_overflow": 4, "pool_timeout": PATIENCE}
+    # Whoever begins a transaction ends it (see _begun): no second ROLLBACK when a connection is given back.
+    engine = sa.create_engine(url, connect_args=_given(url), pool_reset_on_return=None, **pool)
 
     @sa.event.listens_for(engine, "connect")
     def durable(connection: rows.Connection, _: object) -> None:

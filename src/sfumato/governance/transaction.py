@@ -6,7 +6,7 @@ that was read leaves the transaction (:meth:`Transaction.prove`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
@@ -28,7 +28,6 @@ from sfumato.governance.leaves import (
     Key,
     about,
     answer_leaf,
-    balance_leaf,
     charge_leaf,
     edition_leaf,
     map_of,
@@ -43,7 +42,6 @@ from sfumato.governance.rows import (
     CHARGE,
     EDITION,
     HEAD,
-    KEYS,
     NODE,
     RECORD,
     Cursor,
@@ -60,7 +58,10 @@ from sfumato.governance.rows import (
     kept,
     named,
     on_sqlite,
+    picked,
     row_of,
+    stored,
+    stored_together,
     totals_of,
     totals_row,
 )
@@ -86,8 +87,8 @@ class Transaction:
     _proven: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
     _seen: dict[str, Balance] = field(default_factory=dict)
     _charges: dict[int, Charge] = field(default_factory=dict)
-    _moved: dict[str, Balance] = field(default_factory=dict)
-    _put_off: dict[sa.Table, dict[tuple[object, ...], tuple[object, ...]]] = field(default_factory=dict)
+    _moved: dict[str, dict[str, object]] = field(default_factory=dict)
+    _put_off: dict[sa.Table, dict[object, tuple[object, ...]]] = field(default_factory=dict)
     _end: Totals | None = None
     _decided: DecisionState | None = None
     _ledger: str = ""
@@ -133,8 +134,10 @@ class Transaction:
         """The root of the map with all that was put."""
         if self._map is None:
             raise LedgerError("nothing is appended to a record whose head was not proven; nothing was changed.")
-        self.prove()
-        self._map.fetch([place_of(key) for key in self._made])
+        if self._met:
+            self.prove()  # which reads the way to what was made too
+        else:
+            self._map.fetch([place_of(key) for key in self._made])
         for key, leaf in self._made.items():
             self._map.put(place_of(key), leaf)
         self._made.clear()
@@ -160,7 +163,7 @@ class Transaction:
 
     def _see(self, name: str, row: TableRow) -> Balance:
         balance = self._seen[name] = balance_of(row)
-        self._meet(("balance", name), balance_leaf(balance))
+        self._meet(("balance", name), hashed(*row))  # all columns as they are there: their order is that of a leaf
         return balance
 
     def gather(self, names: Sequence[str]) -> None:
@@ -177,8 +180,9 @@ class Transaction:
 
     def put_balance(self, balance: Balance) -> None:
         """Keep a balance in place of the one with the same name."""
-        self._seen[balance.name] = self._moved[balance.name] = balance
-        self._made["balance", balance.name] = balance_leaf(balance)
+        self._seen[balance.name] = balance
+        row = self._moved[balance.name] = balance_row(balance)
+        self._made["balance", balance.name] = hashed(*row.values())
 
     def edition(self, dataset: Dataset) -> Edition | None:
         """A declared version of a dataset."""
@@ -399,14 +403,19 @@ class Transaction:
         edition = self.edition(dataset)
         return 0 if edition is None else edition.declared
 
-    def append(self, entry: Entry, sign: Callable[[Totals], SignedHead]) -> SignedHead:
-        """Write an entry at the end of the record, signed, and what follows from it into the stored state."""
+    def append(
+        self, entry: Entry, sign: Callable[[Totals], SignedHead], charged: Sequence[Balance] | None = None
+    ) -> SignedHead:
+        """Write an entry at the end of the record, signed, and what follows from it into the stored state.
+
+        ``charged`` are the balances of a charge, as it was admitted with them.
+        """
         totals = self.totals()
         number, previous = (0, START) if totals is None else (totals.number, totals.digest)
         row = Row.after(number, previous, entry)
         if not isinstance(entry, CHARGING) and row.entry != entry:  # charges are checked by who makes them
             raise LedgerError("an entry could not be read as it was written; nothing was changed.")
-        apply(self, row, entry)
+        apply(self, row, entry, charged)
         if isinstance(entry, GOVERNING) and self._decided is not None:
             self._remembered(self.end(), self._decided)
         signed = sign(self.end())
@@ -438,32 +447,32 @@ class Transaction:
             self._put(HEAD, totals_row(state.head))
 
     def flush(self) -> None:
-        """Write what was put; with one server's answer for all of it, where the store is a server."""
-        for balance in self._moved.values():
-            self._put(BALANCE, balance_row(balance))
+        """Write what was put; with one statement for all of it, where the store is a server."""
+        for row in self._moved.values():
+            self._put(BALANCE, row)
         self._moved.clear()
         changed = {} if self._map is None else self._map.changed
         for path, children in changed.items():
             self._put(NODE, {"path": path, "children": children})
         changed.clear()
-        statements = []
-        for table, waiting in self._put_off.items():
-            values = list(waiting.values())
-            for start in range(0, len(values), MOST):
-                some = values[start : start + MOST]
-                words = added(table, len(some)) if table is RECORD else kept(table, len(some))
-                statements.append((words, tuple(chain.from_iterable(some))))
+        waiting = {table: list(some.values()) for table, some in self._put_off.items()}
         self._put_off.clear()
-        connection = self.cursor.connection
-        with nullcontext() if len(statements) < 2 or on_sqlite(self.cursor) else connection.pipeline():
-            for words, given in statements:
-                rows.run(connection.cursor(), words, given)
+        for start in range(0, max(map(len, waiting.values()), default=0), MOST):
+            now = {table: some[start : start + MOST] for table, some in waiting.items() if len(some) > start}
+            if not on_sqlite(self.cursor):
+                rows.run(self.cursor, stored_together(), (stored(now),))
+                continue
+            for table, some in now.items():
+                words = added(table, len(some)) if table is RECORD else kept(table, len(some))
+                rows.run(self.cursor, words, tuple(chain.from_iterable(some)))
 
     def locked(self) -> None:
         """Take the head from the statement that locked it, where it did."""
-        while not on_sqlite(self.cursor) and self.cursor.nextset():
+        if on_sqlite(self.cursor):
+            return
+        while self.cursor.nextset():
             pass
-        row = None if self.cursor.description is None else self.cursor.fetchone()
+        row = self.cursor.fetchone()
         self._totals(None if row is None else named(HEAD)(row))
 
     def decisions_at(self, end: Totals) -> DecisionState:
@@ -549,8 +558,8 @@ class Transaction:
             after = getattr(found[-1], key)
 
     def _put(self, table: sa.Table, row: dict[str, object]) -> None:
-        waiting = self._put_off.setdefault(table, {})
-        waiting[tuple(row[key] for key in KEYS[table.name])] = tuple(row[name] for name in columns(table))
+        key, values = picked(table)
+        self._put_off.setdefault(table, {})[key(row)] = values(row)
 
 
 @contextmanager

@@ -10,18 +10,31 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import inf
 from typing import Any  # stored rows by keys, with values of four kinds
 
 from sfumato.core.documents import Json, encode
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.governance.anchor import SignedHead
-from sfumato.governance.charging import check_charge
-from sfumato.governance.entries import KEYS, START, Acted, Entry, LedgerOpened, Migrated, Recovered, Reserved, Row
+from sfumato.governance.charging import Lines, check_charge
+from sfumato.governance.entries import (
+    CHARGING,
+    KEYS,
+    START,
+    Acted,
+    Entry,
+    LedgerOpened,
+    Migrated,
+    Recovered,
+    Reserved,
+    Row,
+)
 from sfumato.governance.entry_tree import Frontier, entered
 from sfumato.governance.keyring import KeyRing
 from sfumato.governance.leaves import map_of
 from sfumato.governance.ledger_state import MemoryLedgerState, Totals, admit, apply, end_of
 from sfumato.governance.state_map import StateMap
+from sfumato.governance.stored_answer import entry_of
 from sfumato.governance.transaction import Transaction
 
 __all__ = ["LedgerFinding", "check", "check_record", "checked_state"]
@@ -85,17 +98,21 @@ def check_record(
     state, readable = MemoryLedgerState() if state is None else state, replayed
     number, digest = (0, START) if state.head is None else (state.head.number, state.head.digest)
     trusted, mapped = key, _Mapped(state)
+    lines: Lines = {}
     ring = state.decided.keys
     bare: list[int] = []
     digests: dict[int, str] = {} if state.head is None else {number: digest}
     signed = _Signed(every=every_signature)
     wanted = list(heads)
+    nearest = min((head.head.number for head in wanted), default=inf)
     for row in rows:
         told = replayed or row.number != number + 1 or row.number == 1 or _tells(row, ring)
         entry = _safe(row) if told else None
-        for finding in _linked(row, entry, number, digest):
-            signed.every = True
-            yield finding
+        expected = row.expected
+        if row.number != number + 1 or row.previous != digest or row.digest != expected or not _filed(row, entry):
+            for finding in _linked(row, entry, number, digest):
+                signed.every = True
+                yield finding
         if isinstance(entry, Recovered) and entry.after and not _agreed_here(entry.after, number, digests):
             yield LedgerFinding(entry=row.number, problem="is a recovery that was agreed to for another record")
         number, digest = row.number, row.digest
@@ -103,14 +120,16 @@ def check_record(
         bound = entry.bound if isinstance(entry, Acted) else None
         if bound is not None and digests.get(bound.head) != bound.digest:
             yield LedgerFinding(entry=number, problem="is a ballot that was signed for another record than this one")
-        reached = [head for head in wanted if head.head.number <= row.number]
+        reached = [head for head in wanted if head.head.number <= number] if number >= nearest else []
         if reached:
-            wanted = [head for head in wanted if head.head.number > row.number]
-        given_up = [head for head in reached if _given_up(head, row, entry)]
+            wanted = [head for head in wanted if head.head.number > number]
+            nearest = min((head.head.number for head in wanted), default=inf)
+        given_up = [head for head in reached if _given_up(head, row, entry)] if reached else reached
         for head in reached:
             if head not in given_up and (head.head.number, head.head.digest) != (row.number, row.digest):
                 yield LedgerFinding(entry=head.head.number, problem="is not the one that a signed head states")
-        ring = _certified(ring, row, entry)
+        if ring is not None or number == 1:
+            ring = _certified(ring, row, entry)
         if row.number == 1 and isinstance(entry, LedgerOpened) and entry.root is not None:
             if ring is None:
                 yield LedgerFinding(entry=1, problem="is not signed by the root that it names")
@@ -122,7 +141,7 @@ def check_record(
             yield LedgerFinding(entry=1, problem="does not open a ledger")
         if readable:
             before = state.head
-            problem = _entered(state, row, entry)
+            problem = _entered(state, row, entry, lines)
             readable = problem is None
             if kept is not None and _completed(state, before, row) != row.subtrees:
                 yield LedgerFinding(
@@ -134,8 +153,8 @@ def check_record(
             problem = _stated(row, state.head if readable else None) if replayed else None
             if problem is not None:
                 yield LedgerFinding(entry=row.number, problem=problem)
-            else:
-                yield from signed.after(row, trusted, ring)
+            elif signed.holds_back(row, ring):
+                yield from signed.end(trusted, ring)
             if isinstance(entry, Migrated):
                 bare.clear()  # those before it were replayed by who signed this one
         elif not unsigned:
@@ -190,14 +209,17 @@ def _given_up(head: SignedHead, row: Row, entry: Entry | None) -> bool:
     return isinstance(entry, Recovered) and row.number - entry.lost <= head.head.number < row.number
 
 
-def _entered(state: MemoryLedgerState, row: Row, entry: Entry | None) -> str | None:
+def _entered(state: MemoryLedgerState, row: Row, entry: Entry | None, known: Lines) -> str | None:
     """Enter a row into the replayed state; what keeps it from being entered, if anything does."""
     try:
         entry = row.entry if entry is None else entry
+        charged = None
+        if not isinstance(entry, CHARGING):
+            known.clear()
         if isinstance(entry, Reserved):
-            check_charge(state, entry)
-            admit(state, entry)
-        apply(state, row, entry)
+            check_charge(state, entry, known)
+            charged = admit(state, entry)
+        apply(state, row, entry, charged)
     except SfumatoError as wrong:
         return str(wrong).replace("\n", " ")
     return None
@@ -286,11 +308,10 @@ class _Signed:
     every: bool
     waiting: list[tuple[int, str, str]] = field(default_factory=list)
 
-    def after(self, row: Row, trusted: str | None, ring: KeyRing | None) -> Iterator[LedgerFinding]:
-        """Remember a row; a run of them is checked."""
+    def holds_back(self, row: Row, ring: KeyRing | None) -> bool:
+        """Remember a row; whether a run of them is to be checked now."""
         self.waiting.append((row.number, row.digest, row.head))
-        if self.every or ring is not None or len(self.waiting) >= RUN:
-            yield from self.end(trusted, ring)
+        return self.every or ring is not None or len(self.waiting) >= RUN
 
     def end(self, trusted: str | None, ring: KeyRing | None) -> Iterator[LedgerFinding]:
         """Check those that wait."""
@@ -325,6 +346,11 @@ class _Mapped:
         return self.made
 
 
+def _filed(row: Row, entry: Entry | None) -> bool:
+    """Whether a row is filed as what it is."""
+    return entry is None or row.kind == entry.KIND
+
+
 def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator[LedgerFinding]:
     jumps = isinstance(entry, Recovered) and row.number == number + 1 + entry.lost
     if row.number != number + 1 and not jumps:
@@ -338,13 +364,13 @@ def _linked(row: Row, entry: Entry | None, number: int, digest: str) -> Iterator
         yield LedgerFinding(
             entry=row.number, problem="was edited: its digest is not that of its number, place and text"
         )
-    if entry is not None and row.kind != entry.KIND:
+    if entry is not None and not _filed(row, entry):
         yield LedgerFinding(entry=row.number, problem=f"is filed as {row.kind!r} and is {entry.KIND!r}")
 
 
 def _safe(row: Row) -> Entry | None:
     try:
-        return row.entry
+        return entry_of(row)
     except SfumatoError:
         return None
 

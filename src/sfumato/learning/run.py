@@ -389,7 +389,7 @@ class Run(Checkpointed):
         mean = noisy / float(self._run.rate * self._run.number)
         kinds = {one.dtype for one in self._trained.values()}
         mean = mean.to(kinds.pop()) if len(kinds) == 1 else mean
-        parts = mean.split([one.numel() for one in self._trained.values()])
+        parts = torch.split(mean, [one.numel() for one in self._trained.values()])
         for one, part in zip(self._trained.values(), parts, strict=True):
             one.grad = part.view(one.shape).to(one)
         self._optimiser.step()
