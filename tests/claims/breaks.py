@@ -437,7 +437,7 @@ def the_limit_of_groups_is_not_enforced(original: Any) -> Any:
 
 @broken("sfumato.engines.lattice:_held", claims=["S1-05", "X-07"])
 def values_are_not_clipped(_original: Any) -> Any:
-    return lambda number, low, high: number
+    return lambda number, least, low, high: number
 
 
 @broken("sfumato.inference.consistency:nearest_table", claims=["S1-06"])

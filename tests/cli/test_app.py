@@ -77,6 +77,7 @@ def test_the_commands_are_these():
         "key revoke",
         "key rotate-root",
         "key show",
+        "key standing",
         "ledger",
         "ledger backup",
         "ledger clock",

@@ -58,15 +58,19 @@ def on_lattice(lattice: Lattice, given: ir.Value) -> ir.IntegerValue:
     Guarantee: a whole number from 0 to ``steps``, whatever the row holds; a function of that row alone. Doubles are
     rounded the same way by every engine, and the bound does not rest on that.
     """
-    import ibis
 
     low, high = float(lattice.low), float(lattice.high)
     scale = float(lattice.steps / (lattice.high - lattice.low))
     number = given.cast("float64")
     # A product too small for a double raises on PostgreSQL, and then a failure would reveal what a row holds: what is
     # a speck above the low end is put on it, where it would be rounded to anyway.
-    least = double(low + (high - low) * TINY)
-    held = ibis.cases((number < least, double(low)), (number > double(high), double(high)), else_=number)
+    held = _held(number, double(low + (high - low) * TINY), double(low), double(high))
     place = ((held - double(low)) * double(scale) + double(0.5)).floor()
-    inside = ibis.greatest(ibis.least(place, whole(lattice.steps)), whole(0))  # which pass over null
-    return ibis.cases((number.isnull(), ibis.null("int64")), else_=inside)
+    return _held(place, whole(0), whole(0), whole(lattice.steps))
+
+
+def _held(number: ir.Value, least: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
+    """To at most ``high``, and to ``low`` where it is below ``least``; null stays null: no comparison with it holds."""
+    import ibis
+
+    return ibis.cases((number < least, low), (number > high, high), else_=number)
