@@ -138,3 +138,13 @@ def test_what_is_open_is_settled_before_it_is_handed_out(monkeypatch: pytest.Mon
     found = ahead.next()
     assert asked == ["sample", "noise"]
     assert len(set(found.places.tolist())) == len(found.places) == found.count
+
+
+def test_a_process_that_was_forked_off_has_draws_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = DeviceAhead(CPU, number=50, rate=Fraction(1, 2), size=200)
+    ahead.next()
+    waiting = ahead._slots[ahead._turn].result
+    assert waiting is not None
+    parents = waiting[3].values.tolist()
+    monkeypatch.setattr("os.getpid", lambda: -7)
+    assert ahead.next().noise.tolist() != parents

@@ -235,3 +235,27 @@ def test_large_lattices_draw_in_two_threads(monkeypatch: pytest.MonkeyPatch) -> 
         NoisyLattice(pitch=1, size=size).release(torch.zeros(size))
     NoisyLattice(pitch=1, size=many, words=ReplayedWordsForTests([])).release(torch.zeros(many))
     assert asked == [(block, 1), (block, 1), (1, 1), (many, 2), (many, 1)]
+
+
+def test_an_interrupted_release_hands_no_memory_on_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that draws ahead would write to the memory that is read: parts of the next sums had no noise."""
+    lattice = NoisyLattice(pitch=Fraction(1, 2**20), size=1000, ahead=True)
+    total = torch.zeros(1000, dtype=torch.float64)
+    lattice.release(total)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.learning.lattice._rounded", lambda **_: interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lattice.release(total)
+    handed: list[object] = []
+    ahead = lattice._ahead
+    assert ahead is not None
+    following = ahead.next
+    monkeypatch.setattr(ahead, "next", lambda used: (handed.append(used), following(used))[1])
+    found = [lattice.release(total) for _ in range(3)]
+    assert handed[0] is None
+    assert all(int((each == 0).sum()) < 20 for each in found)
+    lattice.close()

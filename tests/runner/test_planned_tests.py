@@ -2,13 +2,15 @@
 
 import csv
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.governance.ledger import Ledger
-from sfumato.runner import PlanFile, Runner
+from sfumato.runner import PlanFile, Runner, tested
 from sfumato.studies.multiplicity import adjusted
 from tests.runner.clinic import HEAD, MONTHS, QUARTERS, SCHEMA, Clinic, fill, months
 
@@ -135,6 +137,52 @@ def test_tests_that_were_added_after_a_release_say_so(clinic: Clinic) -> None:
     rows = carried_out(clinic, adopted(clinic, HEAD + RATES + TESTS))
     assert {row["declared_before"] for row in rows} == {"no"}
     assert "were not declared beforehand" in (clinic.out / "index.html").read_text("utf-8")
+
+
+def test_a_correction_does_not_make_tests_declared_that_were_added_after_a_look(clinic: Clinic) -> None:
+    fill(clinic, *months()[:1])
+    file = adopted(clinic, HEAD + RATES)
+    ledger = clinic.ledger()
+    list(Runner.of(file, ledger).run(clinic.out))
+    ledger.close()
+    added = adopted(clinic, HEAD + RATES + TESTS)
+    ledger = clinic.ledger()
+    runner = Runner.of(added, ledger)
+    dataset = added.entry("months").asked.dataset
+    runner.record.correct(dataset, months()[0])
+    ledger.close()
+    rows = carried_out(clinic, added)
+    assert {row["version"] for row in rows} == {"2024-01.2"}
+    assert {row["declared_before"] for row in rows} == {"no"}
+
+
+def test_what_was_not_declared_helps_nothing_that_was() -> None:
+    """Six tests of p = 1e-6 that were added later, and one of 0.008 that was declared, of twelve."""
+    p_values = [1e-6] * 6 + [0.008] + [1.0] * 5
+    declared = [False] * 6 + [True] * 6
+    tests = SimpleNamespace(family="plan", method="holm", alpha=Fraction(1, 20), replicates=None)
+    planned = [(_Fixed(p), SimpleNamespace(label="2024-01")) for p in p_values]
+    at = iter(declared)
+    found = tested.tested_plan(tests, planned, lambda test, period: (None, "2024-01", next(at)))  # type: ignore[arg-type]
+    adjusted = [line.adjusted for line in found.lines]
+    assert adjusted[6] == pytest.approx(0.096)
+    assert not found.lines[6].rejected
+    assert all(each is not None and each < 0.05 for each in adjusted[:6])
+
+
+class _Fixed:
+    """A test whose p-value is known."""
+
+    name = "known"
+
+    def __init__(self, p: float) -> None:
+        self.p_value, self.estimate = p, 0.0
+
+    def result(self, release: object, replicates: object) -> "_Fixed":
+        return self
+
+    def interval(self) -> tuple[float, float]:
+        return -1.0, 1.0
 
 
 @pytest.mark.parametrize(

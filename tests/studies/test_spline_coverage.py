@@ -84,3 +84,18 @@ def test_what_splines_cannot_follow_is_within_what_is_said() -> None:
         off = np.abs(fit.estimates - setting.truth)
         assert (off <= bound + 1e-6).all(), (pieces, off, bound)
         assert off.max() > 1e-4 or pieces > 2, off  # a bound of 0 would be found out
+
+
+@pytest.mark.alpha(1e-9)
+def test_coefficients_that_nothing_tells_of_have_no_interval() -> None:
+    """Two numbers that are one: noise alone made the information of their difference positive in half of all fits."""
+
+    class Same(Setting):
+        def rows(self, runs: int, rows: int, rng: np.random.Generator) -> Any:
+            one = rng.uniform(-1, 1, (runs, rows))
+            return [one, one], rng.integers(0, 2, (runs, rows))
+
+    seen = simulated.logistic_splines(
+        Same(truth=(-0.3, 0.5, 0.5, 0.3), numbers=2, pieces=4), runs=200, rows=1000, epsilon=1
+    )  # type: ignore[arg-type]
+    assert seen.finite < 0.05, seen

@@ -202,14 +202,16 @@ def test_intervals_bands_and_curves_fall_and_lie_within_0_and_1(noisy: SurvivalR
     assert noisy.table("band").columns == noisy.table("band").columns  # the same each time
 
 
+@pytest.mark.alpha(1e-9)
 def test_limits_of_the_cumulative_hazard_never_fall_and_levelled_limits_are_explained(table: Table) -> None:
-    noisy = table.survival("week", "died", until=39, by="arm").release(epsilon="1/10")
+    drawn = (table.survival("week", "died", until=39, by="arm").release(epsilon="1/10") for _ in range(40))
+    noisy = next(each for each in drawn if each._evened)  # most are: of 40 draws one, but for a chance below 1e-9
     shown = noisy.table("hazard").columns
     for part in ("hazard", "low", "high"):
         for arm in ("a", "b"):
             curve = [v for a, v in zip(shown["arm"], shown[part], strict=True) if a == arm and not math.isnan(v)]
             assert all(one <= two + 1e-12 for one, two in pairwise(curve))
-    assert any("never rise" in noisy.word(note) for note in noisy.notes)
+    assert any("do not rise" in noisy.word(note) for note in noisy.notes)
 
 
 def test_a_median_in_whole_days_is_printed_without_decimals(exact: SurvivalResult) -> None:
@@ -410,15 +412,22 @@ def test_tests_in_blocks_say_what_they_assume_of_censoring(table: Table, noisy: 
         assert not any("in blocks" in made.word(note) for note in made.notes)
 
 
+def lost_at_once(ask: Callable[[], SurvivalResult]) -> SurvivalResult:
+    """A result whose curves are all lost from the first step on: noise lets one through in some of a hundred cases."""
+    return next(found for found in (ask() for _ in range(40)) if all(curve.stop == 0 for curve in found.curves))
+
+
+@pytest.mark.alpha(1e-20)
 def test_a_curve_that_is_lost_in_noise_has_no_median(table: Table) -> None:
-    lost = table.survival("week", "died", until=12, by="arm").release(epsilon="1/10000")
+    lost = lost_at_once(lambda: table.survival("week", "died", until=12, by="arm").release(epsilon="1/10000"))
     columns = lost.median().table().columns
     assert all(math.isnan(each) for each in columns["estimate"])  # type: ignore[arg-type]  # numbers
     assert all(math.isinf(each) for each in columns["high"])  # type: ignore[arg-type]  # numbers
 
 
+@pytest.mark.alpha(1e-20)
 def test_times_in_notes_are_no_fractions(table: Table) -> None:
-    lost = table.survival("years", "died", steps=3).release(epsilon="1/10000")
+    lost = lost_at_once(lambda: table.survival("years", "died", steps=3).release(epsilon="1/10000"))
     said = " ".join(lost.word(note) for note in lost.notes)
     assert "from 0.333 on" in said
     assert "1/3" not in said

@@ -89,6 +89,10 @@ class SampledCourse:
         """The sum on its lattice with fresh noise, be it drawn now or beforehand for this step."""
         return self._lattice.release(total, noise=noise)
 
+    def close(self) -> None:
+        """End the thread that draws ahead, if there is one; what it has drawn is forgotten."""
+        self._lattice.close()
+
     def state(self) -> RunState:
         """Nothing: samples and noise are fresh in each step."""
         return {}

@@ -4,6 +4,7 @@ Nothing waits for the device: while it computes one step, the host sees the coun
 it was left open. Proofs: docs/proofs/training.md, docs/proofs/fine_gaussian.md
 """
 
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -129,11 +130,14 @@ class DeviceAhead:
             )
             for _ in range(2)
         ]
-        self._turn = 0
+        self._turn, self._process = 0, os.getpid()
         self._launch(self._slots[0])
 
     def next(self) -> StepDraws:
         """The draws of the next step; those of the one after it are begun."""
+        if self._process != os.getpid():  # a process that was forked off draws its own: these are its parent's
+            self._process = os.getpid()
+            self._launch(self._slots[self._turn])
         now = self._slots[self._turn]
         self._turn = 1 - self._turn
         self._launch(self._slots[self._turn])

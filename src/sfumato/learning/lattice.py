@@ -93,7 +93,8 @@ class NoisyLattice:
         with self._alone:
             whole = self._ahead is not None or self.size >= _MANY
             for at in (slice(first, first + (self.size if whole else _BLOCK)) for first in self._firsts(whole=whole)):
-                drawn = self._ahead.next(self._noise) if self._ahead else self._drawn(len(exact[at]), self._noise)
+                used, self._noise = self._noise, None  # whatever raises below, no memory is handed on twice
+                drawn = self._ahead.next(used) if self._ahead else self._drawn(len(exact[at]), used)
                 add(exact[at], drawn[: len(exact[at])], per_step, step, float(FARTHEST), told[at])
                 self._noise = drawn
         return out

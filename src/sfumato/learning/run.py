@@ -173,6 +173,11 @@ class Run(Checkpointed):
             self._shown_average.load(self._average.state())
         return release
 
+    def _end(self) -> None:
+        if isinstance(self._course, SampledCourse):
+            self._course.close()
+        super()._end()
+
     def _prepare(self) -> None:
         """Let the engine plan for the one shape of its batches, on made-up units and before anything is read."""
         with self._draws.used():

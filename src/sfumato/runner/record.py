@@ -126,6 +126,11 @@ class PlanRecord:
             times += 1
         return Dataset(name=dataset, edition=corrected(period.label, times))
 
+    def editions(self, dataset: str, period: Period) -> list[str]:
+        """All versions of a period's data that were declared, the first one first."""
+        last = _times(self.version(dataset, period).edition, period)
+        return [corrected(period.label, times) for times in range(last + 1)]
+
     def correct(self, dataset: str, period: Period) -> Dataset:
         """Declare that the data of a period was corrected; what is planned of it is charged and released anew."""
         known = self.version(dataset, period)

@@ -321,13 +321,22 @@ class Runner:
         return tested_plan(tests, planned, answered)
 
     def _declared(self, of: Ingredient, charge: Charge | None) -> bool:
-        """Whether the plan under which a period was charged has the tests of this one."""
+        """Whether every plan under which a period was charged, in any version of its data, has the tests of this one.
+
+        A correction is charged under the newest plan, and whoever wrote that may have seen the answer before it.
+        """
         if charge is None or self.file.tests is None:
             return False
-        for digest in self.record.digests.get(of.period.last.year, ()):
-            if charge.idempotency == key_of(digest, of.release, self._version(of)):
-                return tests_of(self.record.plans[digest].release(of.release).question) == self.file.tests.text
-        return False
+        year, dataset = of.period.last.year, self.file.entry(of.release).asked.dataset
+        under = {
+            key_of(digest, of.release, edition): digest
+            for edition in self.record.editions(dataset, of.period)
+            for digest in self.record.digests.get(year, ())
+        }
+        return all(
+            tests_of(self.record.plans[under[key]].release(of.release).question) == self.file.tests.text
+            for key in self.record.charges(under)
+        )
 
     def _answer(self, of: Ingredient, answers: "_Answers") -> Release:
         found = answers[of]

@@ -79,13 +79,20 @@ def tested_plan(tests: PlannedTests, planned: Sequence[tuple[PlannedTest, Period
     for place, name in enumerate(family):
         places.setdefault(name, []).append(place)
     for several in places.values():
-        p_values = [lines[place].p_value for place in several]
-        for place, p in zip(several, adjusted([1.0 if p is None else p for p in p_values], tests.method), strict=True):
+        of_all = _adjusted([lines[place].p_value for place in several], tests)
+        # What was not declared beforehand helps nothing that was: there it counts as a test that found nothing.
+        of_declared = _adjusted([lines[place].p_value if lines[place].declared else None for place in several], tests)
+        for place, among_all, among_declared in zip(several, of_all, of_declared, strict=True):
             if lines[place].p_value is not None:
-                kept = bool(p <= float(tests.alpha))
-                lines[place] = replace(lines[place], adjusted=float(p), rejected=kept)
+                p = among_declared if lines[place].declared else among_all
+                lines[place] = replace(lines[place], adjusted=p, rejected=p <= float(tests.alpha))
     made = tuple(line for line in lines if line.version)
     return TestedPlan(tests=tests, lines=made, waiting=len(lines) - len(made))
+
+
+def _adjusted(p_values: Sequence[float | None], tests: PlannedTests) -> list[float]:
+    """Adjusted together; what has no p-value counts as a test that found nothing."""
+    return [float(p) for p in adjusted([1.0 if p is None else p for p in p_values], tests.method)]
 
 
 def _known(value: float) -> float | None:

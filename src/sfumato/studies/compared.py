@@ -32,6 +32,7 @@ __all__ = [
 
 FAR = 0.8  # difference of shares beyond which its interval is too short in small groups
 SMALL = 200.0
+FEW_EVENTS = 10.0
 NEAR = 5.0  # standard deviations of its noise below which a group is hardly larger than it
 OUTWARD = 2.0**-40  # by which ends are moved away from the estimate, so that no rounding of doubles cuts them
 LEAST = 2.0  # standard deviations of its noise that a group must be larger than, for a verdict
@@ -188,6 +189,8 @@ class ComparedShares:
             found.append(Phrase("compare.open"))
         if max(-difference.low, difference.high) > FAR and (self.table.yes + self.table.no).min() < SMALL:
             found.append(Phrase("compare.far_apart"))
+        elif min(self.table.yes.min(), self.table.no.min()) < FEW_EVENTS:
+            found.append(Phrase("compare.unbalanced"))
         return tuple(found)
 
 

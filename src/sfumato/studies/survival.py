@@ -235,7 +235,7 @@ class SurvivalResult(StudyResult):
     @property
     def _few(self) -> tuple[Word, ...]:
         """Said where intervals of what is read off the curves may cover less than they say."""
-        rows = any(curve.number < 6 * np.sqrt(self.noise.at_risk[0]) or curve.number < 200 for curve in self.curves)
+        rows = any(curve.number < 200 or _few_beside(curve, self.noise.at_risk) for curve in self.curves)
         return (Phrase("survival.few"),) if rows or any(cells[0].sum() < EVENTS for cells in self.cells) else ()
 
     @property
@@ -507,6 +507,12 @@ def _sloped(times: Floats, horizon: float) -> tuple[Floats, float]:
 
 def _level(confidence: Exact) -> float:
     return float(confidence_level(confidence))
+
+
+def _few_beside(curve: SurvivalCurve, noise: Floats) -> bool:
+    """Whether at some step that has an estimate fewer than 30 are at risk, or few beside the noise."""
+    at_risk = curve.at_risk[: int(curve.stop)]
+    return bool(((at_risk < EVENTS) | (at_risk < 6 * np.sqrt(noise[: len(at_risk)]))).any())
 
 
 def _factor(level: float) -> float:

@@ -30,6 +30,7 @@ __all__ = [
 
 UPWARD = 1.2816  # noise makes a variance too small in one of ten: raised by this many standard deviations of it
 ITERATIONS, CLOSE, FURTHEST, STRIDE = 60, 1e-9, 12.0, 2.0
+CLEAR = 4.0  # standard deviations of its noise by which the least information is above 0, or there is no estimate
 DENSE = {0: 1, 1: 600, 2: 60, 3: 24, 4: 14}
 """At how many lattice points of each number the error of splines is looked for, by how many numbers there are."""
 
@@ -212,7 +213,7 @@ def fit_splines(
     predicted = estimates @ columns.T
     at = family.terms(predicted)
     slopes = _square(np.sum(at.slope * nodes, axis=-2) @ pairs)
-    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & (np.linalg.eigvalsh(slopes)[..., 0] > 0)
+    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & _clear(slopes, made, at, variance)
     inverse = _inverse(np.where(definite[..., None, None], slopes, np.eye(size)))
     if scale is not None:
         inverse = scale @ inverse
@@ -234,6 +235,19 @@ def fit_splines(
         weights=weights,
         inverse=inverse,
     )
+
+
+def _clear(slopes: NDArray[np.float64], made: SplineDesign, at: ScoreTerms, variance: float) -> NDArray[np.bool_]:
+    """Whether the direction of coefficients that the counts tell least of is told of by more than noise.
+
+    A column that is constant, or another one times a number, has a direction of which they tell nothing: noise alone
+    then makes the information of it positive in half of all fits.
+    """
+    information, directions = np.linalg.eigh(np.nan_to_num(slopes))
+    least = np.squeeze(made.columns @ directions[..., :1], axis=-1) ** 2
+    weights = to_cells(_by_cell(at.slope * least[..., None, :], made), made.bases)
+    noise = np.sqrt(variance * np.sum(weights.reshape(*weights.shape[:-3], -1) ** 2, axis=-1))
+    return np.asarray(information[..., 0] > CLEAR * noise)
 
 
 def _raised(
