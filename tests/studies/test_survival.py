@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import sfumato as sf
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.studies.result_table import ResultTable, text_columns
 from sfumato.studies.survival import SurvivalResult
+from sfumato.tables.study import Study
 from sfumato.tables.table import Table
 from tests.parts import dataset, package
 
@@ -204,7 +206,8 @@ def test_intervals_bands_and_curves_fall_and_lie_within_0_and_1(noisy: SurvivalR
 
 @pytest.mark.alpha(1e-9)
 def test_limits_of_the_cumulative_hazard_never_fall_and_levelled_limits_are_explained(table: Table) -> None:
-    drawn = (table.survival("week", "died", until=39, by="arm").release(epsilon="1/10") for _ in range(40))
+    study = table.survival("week", "died", until=39, by="arm")
+    drawn = (study.release(epsilon=Fraction(1, 10 + place)) for place in range(40))
     noisy = next(each for each in drawn if each._evened)  # most are: of 40 draws one, but for a chance below 1e-9
     shown = noisy.table("hazard").columns
     for part in ("hazard", "low", "high"):
@@ -412,14 +415,18 @@ def test_tests_in_blocks_say_what_they_assume_of_censoring(table: Table, noisy: 
         assert not any("in blocks" in made.word(note) for note in made.notes)
 
 
-def lost_at_once(ask: Callable[[], SurvivalResult]) -> SurvivalResult:
-    """A result whose curves are all lost from the first step on: noise lets one through in some of a hundred cases."""
-    return next(found for found in (ask() for _ in range(40)) if all(curve.stop == 0 for curve in found.curves))
+def lost_at_once(study: Study) -> SurvivalResult:
+    """A result whose curves are all lost from the first step on: noise lets one through in some of a hundred cases.
+
+    The same question for the same ε would have the same answer.
+    """
+    drawn = (study.release(epsilon=Fraction(1, 10_000 + place)) for place in range(40))
+    return next(found for found in drawn if all(curve.stop == 0 for curve in found.curves))
 
 
 @pytest.mark.alpha(1e-20)
 def test_a_curve_that_is_lost_in_noise_has_no_median(table: Table) -> None:
-    lost = lost_at_once(lambda: table.survival("week", "died", until=12, by="arm").release(epsilon="1/10000"))
+    lost = lost_at_once(table.survival("week", "died", until=12, by="arm"))
     columns = lost.median().table().columns
     assert all(math.isnan(each) for each in columns["estimate"])  # type: ignore[arg-type]  # numbers
     assert all(math.isinf(each) for each in columns["high"])  # type: ignore[arg-type]  # numbers
@@ -427,7 +434,7 @@ def test_a_curve_that_is_lost_in_noise_has_no_median(table: Table) -> None:
 
 @pytest.mark.alpha(1e-20)
 def test_times_in_notes_are_no_fractions(table: Table) -> None:
-    lost = lost_at_once(lambda: table.survival("years", "died", steps=3).release(epsilon="1/10000"))
+    lost = lost_at_once(table.survival("years", "died", steps=3))
     said = " ".join(lost.word(note) for note in lost.notes)
     assert "from 0.333 on" in said
     assert "1/3" not in said
