@@ -12,6 +12,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+import sfumato as sf  # noqa: E402
 from sfumato.core.query import Dataset  # noqa: E402
 from sfumato.core.sensitivity import Sensitivity  # noqa: E402
 from sfumato.learning.course import SampledCourse  # noqa: E402
@@ -19,8 +20,9 @@ from sfumato.learning.device_steps import DeviceSteps  # noqa: E402
 from sfumato.learning.engine import Engine  # noqa: E402
 from sfumato.learning.noisy_sums import NoisySums  # noqa: E402
 from sfumato.learning.replayed import Replayed  # noqa: E402
+from sfumato.learning.run import Run  # noqa: E402
 from sfumato.learning.training import Training  # noqa: E402
-from sfumato.learning.units import Laid  # noqa: E402
+from sfumato.learning.units import Laid, Units  # noqa: E402
 from sfumato.noise import SystemWords  # noqa: E402
 
 NUMBER, WIDTH, PHYSICAL = 40, 3, 16
@@ -87,3 +89,31 @@ def test_weights_that_moved_are_noticed() -> None:
     assert steps.as_recorded(model.parameters())
     model.weight.data = model.weight.data.clone()
     assert not steps.as_recorded(model.parameters())
+
+
+@pytest.mark.alpha(1e-9)
+def test_fit_learns_by_the_steps_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call that users make, with what runs on a device in its place: 60 steps on two kinds of rows far apart."""
+    prepare, noisy, made = Run._prepare, DeviceSteps.noisy, []
+
+    def prepared(self: Run) -> None:
+        prepare(self)
+        inputs, targets, present = self._placed(*self._units.example(self._physical))
+        self._on_device = DeviceSteps(self._course, Replayed(self._sum), (*inputs, targets, present))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Run, "_prepare", prepared)
+    monkeypatch.setattr(Run, "_settled", lambda self: None)  # there is no device to wait for
+    monkeypatch.setattr(DeviceSteps, "noisy", lambda self, laid: (made.append(1), noisy(self, laid))[1])
+    torch.manual_seed(0)
+    targets = torch.arange(2000) % 2
+    inputs = torch.randn(2000, WIDTH) + 4 * targets[:, None]
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-6), name="device")
+    units = Units(inputs, targets, n_units=2000, name="rows", version="1")
+    model = nn.Linear(WIDTH, 2)
+    trained = vault.trainer(model, F.cross_entropy, data=units).fit(
+        epsilon=8, delta=1e-6, steps=60, batch=400, optimizer=torch.optim.SGD, lr=0.5, progress=False
+    )
+    assert len(made) == 60
+    assert trained.release.statement.query.done == 60  # type: ignore[attr-defined]
+    right = (trained.model(inputs).argmax(1) == targets).float().mean()
+    assert right > 0.95

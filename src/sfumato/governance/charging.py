@@ -96,8 +96,8 @@ Lines = dict[tuple[str, Unit, tuple[Dataset, ...]], tuple[str, ...]]
 def check_charge(state: LedgerState, entry: Reserved, known: Lines | None = None) -> None:
     """Refuse a charge that leaves out a balance, or that terms and board did not allow when it was entered.
 
-    ``known`` are the lines of charges that were checked before; who keeps it empties it at every entry that is none of
-    a charge, since all else that lines depend on changes with those alone.
+    ``known`` are the lines of charges that were checked before. Whoever keeps it empties it at every other kind of
+    entry, since all else that lines depend on changes with those alone.
     """
     asked = entry.account.name, entry.unit, entry.datasets
     lines = None if known is None or entry.reads is not None else known.get(asked)
