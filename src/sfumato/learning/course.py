@@ -38,7 +38,7 @@ class Course(Protocol):
         ...
 
     def release(self, total: Tensor) -> Tensor:
-        """The noisy sum of a step for its flat float64 sum: what may be learned from."""
+        """The noisy sum of a step for its flat sum, which may be written over: what may be learned from."""
         ...
 
     def state(self) -> RunState:
@@ -87,7 +87,8 @@ class SampledCourse:
 
     def release(self, total: Tensor, *, noise: Tensor | None = None) -> Tensor:
         """The sum on its lattice with fresh noise, be it drawn now or beforehand for this step."""
-        return self._lattice.release(total, noise=noise)
+        over = total.device.type == "cpu" and total.dtype == torch.float32  # written over: fresh memory is slow
+        return self._lattice.release(total, out=total if over else None, noise=noise)
 
     def close(self) -> None:
         """End the thread that draws ahead, if there is one; what it has drawn is forgotten."""

@@ -35,6 +35,7 @@ from sfumato.learning.device_steps import DeviceSteps
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.given import Tree
+from sfumato.learning.library_code import LibraryCode
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
 from sfumato.learning.replayed import Replayed
@@ -94,9 +95,8 @@ class Run(Checkpointed):
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimizer(self._model)
         near = self._device.type == "cpu"
-        self._course = course_of(
-            self._run, opened.mechanism, opened.priced.sensitivity, words, ahead=near and (os.cpu_count() or 1) > 1
-        )
+        spare = near and torch.get_num_threads() < (os.cpu_count() or 1)  # threads of one product wait for the slowest
+        self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words, ahead=spare)
         kind = "user" if augmentations is not None else self._run.units
         self._engine = Engine(
             self._model,
@@ -109,6 +109,7 @@ class Run(Checkpointed):
         if near:
             self._engine.unchanged = nullcontext()
         self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
+        self._code = LibraryCode(self._model, loss)
         self._draws = Draws(self._device, words)
         self._prepare()
         self._laid: Laid | None = None
@@ -220,7 +221,7 @@ class Run(Checkpointed):
         return self._attempted(partial(self._replayed, steps))
 
     def _summed(self) -> Tensor:
-        """The sum of the clipped gradients of one step, flat and in float64. Sensitive."""
+        """The sum of the clipped gradients of one step, flat, in float64 or in float32. Sensitive."""
         return self._attempted(self._drawn)
 
     def _attempted(self, how: Callable[[], Result]) -> Result:
@@ -283,7 +284,7 @@ class Run(Checkpointed):
 
     def _clipped(self) -> Tensor:
         laid = self._read()
-        total = torch.zeros(self._run.parameters, dtype=torch.float64, device=self._device)
+        total: Tensor | None = None
         self._engine.clip = float(self._course.clip)
         recorded = self._recorded is not None and self._recorded[0] == self._engine.clip  # a clip is recorded as well
         how = self._recorded[1] if self._recorded is not None and recorded else self._sum
@@ -292,9 +293,9 @@ class Run(Checkpointed):
             whole = self._tried(how, *gathered())
             # what failed may have written to its rows: they are gathered anew
             for found, present in self._one_by_one(*gathered()) if whole is None else (whole,):
-                total += found.flat
+                total = found.flat if total is None else total.double().add_(found.flat)
                 self._course.observe(found.norms, present if present.ndim == 1 else present.any(1))
-        return total
+        return torch.zeros(self._run.parameters, device=self._device) if total is None else total
 
     def _tried(
         self, how: Callable[..., ClippedSum], inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
@@ -309,7 +310,8 @@ class Run(Checkpointed):
             return how(*batch, here), here
 
         with self._draws.used():
-            found = shielded(summed, self._kept)
+            plain = self._device.type == "cpu" and self._augmentations is None and bool(self._code)
+            found = shielded(summed, self._code.kept() if plain else self._kept)
         return None if found is FAILED else found
 
     def _one_by_one(
@@ -391,14 +393,19 @@ class Run(Checkpointed):
 
     def _learn(self, noisy: Tensor) -> None:
         """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
-        mean = noisy / float(self._run.rate * self._run.number)
         kinds = {one.dtype for one in self._trained.values()}
-        mean = mean.to(kinds.pop()) if len(kinds) == 1 else mean
+        if self._pending is None and kinds == {noisy.dtype}:
+            mean = noisy
+        else:
+            mean = noisy.to(kinds.pop() if len(kinds) == 1 else noisy.dtype, copy=True)
+        mean /= float(self._run.rate * self._run.number)
         parts = torch.split(mean, [one.numel() for one in self._trained.values()])
         for one, part in zip(self._trained.values(), parts, strict=True):
             one.grad = part.view(one.shape).to(one)
         self._optimiser.step()
         self._optimiser.zero_grad()
+        if mean is noisy and mean.device.type == "cpu" and not heard(self._optimiser, None):  # nobody holds on to it
+            self._engine.memory = mean
         if self._average is not None:
             self._average.update(self._model.state_dict())
 

@@ -1,0 +1,93 @@
+"""Whether a forward pass and a loss are torch's own code alone, so that weights and buffers are all they write to.
+
+What a user's code can write to is found by a walk through all that it reaches (:class:`~sfumato.learning.unchanged.
+Unchanged`), in each step anew. Where no code of the user runs, there is nothing to walk through.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import BuiltinFunctionType, FunctionType
+
+import torch
+from torch import Tensor, nn
+
+from sfumato.learning.given import Thing
+from sfumato.learning.kept_tensors import KeptTensors
+from sfumato.learning.unchanged import ATOMS, class_home
+
+__all__ = ["LibraryCode"]
+
+LAYERS = "torch.nn.modules."
+FUNCTIONS = "torch.nn.functional"
+VALUES = ATOMS | {torch.dtype, torch.device, torch.Size, tuple}
+HELD: dict[str, Thing] = {
+    "_parameters": nn.Parameter,
+    "_buffers": Tensor,
+}  # and no class made from them
+
+
+class LibraryCode:
+    """A model and a loss, to be asked before each step: hooks and attributes can have come since the last.
+
+    >>> model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    >>> code = LibraryCode(model, nn.functional.mse_loss)
+    >>> bool(code)
+    True
+    >>> model[0].register_forward_hook(lambda *seen: None) and bool(code)
+    False
+    """
+
+    def __init__(self, model: nn.Module, loss: object) -> None:
+        self._model, self._loss = model, loss
+        self._tensors = KeptTensors()
+
+    def __bool__(self) -> bool:
+        if nn.modules.module._has_any_global_hook() or not _of_library(self._loss):  # type: ignore[no-untyped-call]
+            return False
+        return all(map(_plain, self._model.modules()))
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Put weights and buffers back when the block is left: some layers write to theirs (``max_norm``)."""
+        self._tensors.keep([*self._model.parameters(), *self._model.buffers()])
+        try:
+            yield
+        finally:
+            self._tensors.restore()
+            self._tensors.forget()
+
+
+def _of_library(loss: object) -> bool:
+    if isinstance(loss, nn.Module):
+        return all(map(_plain, loss.modules()))
+    if isinstance(loss, FunctionType | BuiltinFunctionType):
+        return getattr(sys.modules[FUNCTIONS], loss.__name__, None) is loss and not getattr(loss, "__dict__", None)
+    return False
+
+
+def _plain(layer: nn.Module) -> bool:
+    """Whether a layer is one of torch's, with nothing of a user's about it."""
+    return class_home(type(layer)).startswith(LAYERS) and all(  # type: ignore[arg-type]
+        _harmless(type(layer), name, value) for name, value in vars(layer).items()
+    )
+
+
+def _harmless(kind: type, name: str, value: Thing) -> bool:
+    if name in HELD:
+        return type(value) is dict and all(
+            one is None or (type(one) is HELD.get(name) and not _hooked(one)) for one in value.values()
+        )
+    if name == "_modules":
+        return type(value) is dict  # each of them is looked at for itself
+    if isinstance(value, dict | set | list):
+        return not value  # such as hooks: there are none
+    return type(value) in VALUES and not callable(getattr(kind, name, None)) and _atoms(value)
+
+
+def _atoms(value: Thing) -> bool:
+    return type(value) is not tuple or all(type(each) in VALUES and _atoms(each) for each in value)
+
+
+def _hooked(one: Tensor) -> bool:
+    return bool(one._backward_hooks) or bool(one._post_accumulate_grad_hooks) or one.grad is not None

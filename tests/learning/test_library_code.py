@@ -1,0 +1,112 @@
+"""A step is walked through only where a user's code can run in it; torch's own code is known."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from sfumato.learning.library_code import LibraryCode
+
+LOSS = nn.functional.cross_entropy
+
+
+def plain() -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2))
+
+
+class Own(nn.Linear):
+    """A layer of the caller's."""
+
+
+class Weight(nn.Parameter):
+    """A parameter of the caller's."""
+
+
+def _hook(model: nn.Sequential) -> None:
+    model[4].register_forward_hook(lambda *_: None)
+
+
+def _pre_hook(model: nn.Sequential) -> None:
+    model[0].register_full_backward_pre_hook(lambda *_: None)
+
+
+def _forward(model: nn.Sequential) -> None:
+    model[2].forward = lambda seen: seen  # type: ignore[method-assign]
+
+
+def _list(model: nn.Sequential) -> None:
+    model.seen = [1]  # type: ignore[assignment]
+
+
+def _function(model: nn.Sequential) -> None:
+    model[1].told = print  # type: ignore[assignment]
+
+
+def _inside_a_tuple(model: nn.Sequential) -> None:
+    model[1].told = (1, ([],))  # type: ignore[assignment]
+
+
+def _class(model: nn.Sequential) -> None:
+    model[4].__class__ = Own
+
+
+def _parameter(model: nn.Sequential) -> None:
+    model[4].weight = Weight(model[4].weight.detach())
+
+
+def _gradient_hook(model: nn.Sequential) -> None:
+    model[4].weight.register_hook(lambda found: found)  # type: ignore[union-attr]
+
+
+def _gradient(model: nn.Sequential) -> None:
+    model[4].weight.grad = torch.zeros(2, 8)
+
+
+def _parametrized(model: nn.Sequential) -> None:
+    nn.utils.parametrizations.weight_norm(model[4])
+
+
+CHANGES = (
+    *(_hook, _pre_hook, _forward, _list, _function, _inside_a_tuple, _class, _parameter, _gradient_hook, _gradient),
+    _parametrized,
+)
+
+
+def test_torch_s_own_layers_and_losses_are_known() -> None:
+    assert LibraryCode(plain(), LOSS)
+    assert LibraryCode(plain(), nn.CrossEntropyLoss())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_a_user_adds_is_noticed_at_the_next_step(change: Callable[[nn.Sequential], None]) -> None:
+    model = plain()
+    code = LibraryCode(model, LOSS)
+    assert code
+    change(model)
+    assert not code
+
+
+def test_a_loss_of_one_s_own_is_a_user_s_code() -> None:
+    assert not LibraryCode(plain(), lambda found, target: LOSS(found, target))
+
+
+def test_hooks_of_all_modules_are_a_user_s_code() -> None:
+    code = LibraryCode(plain(), LOSS)
+    handle = nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        assert not code
+    finally:
+        handle.remove()
+    assert code
+
+
+def test_layers_that_write_to_their_weights_are_put_back() -> None:
+    model = nn.Sequential(nn.Embedding(4, 3, max_norm=0.1))
+    before = model[0].weight.detach().clone()
+    code = LibraryCode(model, LOSS)
+    with code.kept():
+        model(torch.arange(4))
+        assert not torch.equal(model[0].weight, before)
+    assert code
+    assert torch.equal(model[0].weight, before)
