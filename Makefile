@@ -18,7 +18,7 @@ run: $(READY)            ## set up, then: private releases with error bars and a
 	$(BIN)/sfumato demo
 
 test: $(READY)           ## set up, then all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long" --claims-report .claims.json
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long" --claims-report .claims.json --durations=40
 
 bare-check:              ## both commands in a clone that has Python, make and core utilities alone
 	scripts/bare_check.sh

@@ -10,7 +10,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.alpha", "tests.claims.plugin", "tests.few", "tests.measured", "tests.servers"]
+pytest_plugins = ["tests.alpha", "tests.claims.plugin", "tests.few", "tests.measured", "tests.noisier", "tests.servers"]
 
 # No property fails by the clock: on a busy machine one example in thousands takes longer than Hypothesis allows it.
 MANY = 100 if os.environ.get("SFUMATO_LONG") == "1" else 25
