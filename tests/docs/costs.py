@@ -51,6 +51,20 @@ def fit_on_a_device() -> str:
     return "\n".join(lines)
 
 
+def fit_on_processors() -> str:
+    """The whole of ``fit`` as multiples of a plain loop that reads the same rows, on two cores."""
+    head = ("", "batch", "plain loop", "`fit`", "first call: `fit`, plain")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, figures in measured("fit").items():
+        plain, first = figures["peers"]["plain"], figures["first_call_seconds"]
+        lines.append(
+            f"| {name} | {figures['batch']:,} | {plain['seconds'] * 1e3:.1f} ms | {1 / plain['ratio']['median']:.2f} "
+            f"({1 / plain['ratio']['high']:.2f} to {1 / plain['ratio']['low']:.2f}) | {first['ours']:.1f} s, "
+            f"{first['plain']:.2f} s |"
+        )
+    return "\n".join(lines)
+
+
 def on_a_device() -> str:
     """Times as multiples of the plain step, and memory, on a GPU."""
     head = ("", "plain", "ours", "Opacus, ghost", "Opacus, hooks", "ours to a recorded plain step")
@@ -69,7 +83,12 @@ def on_a_device() -> str:
     return "\n".join(lines)
 
 
-TABLES = {"fit on a device": fit_on_a_device, "processors": on_processors, "a device": on_a_device}
+TABLES = {
+    "fit on a device": fit_on_a_device,
+    "fit on processors": fit_on_processors,
+    "processors": on_processors,
+    "a device": on_a_device,
+}
 
 
 def written(page: str) -> str:
