@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 from sfumato.core.data_kind import DataKind
 from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.best_of_runs import BestOfRuns
-from sfumato.learning.correlated import Correlated, CorrelatedSums
+from sfumato.learning.correlated import BandedSums, Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.distillation import CloserModel
@@ -53,6 +53,7 @@ __all__ = [
     "AdaptiveClip",
     "AdaptiveSums",
     "Average",
+    "BandedSums",
     "BestOfRuns",
     "ClippedLogits",
     "ClippedSum",
@@ -117,6 +118,7 @@ QUERIES: tuple[Any, ...] = (
     AdaptiveSums,
     AdaptiveClip,
     CorrelatedSums,
+    BandedSums,
     BestOfRuns,
     *EXAMPLE_QUERIES,
     ConfidentMax,

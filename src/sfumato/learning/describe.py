@@ -33,11 +33,12 @@ def trained(
     weights: str,
     way: str,
     follows: bool,
+    groups: int = 1,
 ) -> Description:
     """A trained model.
 
-    ``way`` is how units come into steps: ``all``, ``sampled`` or ``cycle``. ``follows`` says that the clip followed a
-    noisy count.
+    ``way`` is how units come into steps: ``all``, ``sampled``, ``cycle``, or ``turns``, samples of one of ``groups``
+    after the other. ``follows`` says that the clip followed a noisy count.
     """
     figures: dict[str, Word] = {
         "weights": Counted("weight", parameters),
@@ -48,11 +49,11 @@ def trained(
         "clip": fraction_text(clip),
         "multiplier": decimal_up(multiplier),
         "digest": weights[:SHOWN],
-        "chance": decimal_up(100 * batch / number, 3),
-        "turn": f"{math.ceil(number / batch):,}",
+        "chance": decimal_up(100 * groups * batch / number, 3),
+        "turn": f"{groups if way == 'turns' else math.ceil(number / batch):,}",
     }
     facts: dict[str, Word] = {
-        "noise": phrase("fact.noise_cycle" if way == "cycle" else "fact.noise_trained", **figures)
+        "noise": phrase(f"fact.noise_{way if way in ('cycle', 'turns') else 'trained'}", **figures)
     }
     if said.sensitivity.l2 is not None:
         length = decimal_up(enclosures.sqrt(said.sensitivity.l2.squared).high)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from sfumato.core.budget import Budget
 from sfumato.core.deprecation import renamed
+from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release
@@ -256,7 +257,7 @@ class Trainer:
                 path=path,
                 held=held.pop_all(),
             )
-        spending = Spending(opened.priced.event, plan.spend.delta, plan.spend.epsilon)
+        spending = _spending(opened.priced.event, plan)
         if resume:
             run.resume()
         else:
@@ -300,7 +301,7 @@ class Trainer:
         self._model.load_state_dict(weights)
         if average is not None and parts["average"] is not None:
             average.load(parts["average"])
-        return self._trained(release, Spending(release.statement.event, plan.spend.delta, plan.spend.epsilon))
+        return self._trained(release, _spending(release.statement.event, plan))
 
     def _try_out(self, size: int) -> None:
         """Run the engine on made-up units: what cannot be trained says so before anything is charged or read."""
@@ -321,6 +322,12 @@ class Trainer:
             grad_mode=cast("GradMode", self._grad_mode),
         )
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
+
+
+def _spending(event: PrivacyEvent, plan: Plan) -> Spending:
+    """The ε of a run by its steps; with groups that take turns an event is one turn of a unit."""
+    turn = getattr(plan.mechanism, "groups", 1)
+    return Spending(event, plan.spend.delta, plan.spend.epsilon, steps=plan.query.steps, every=turn)
 
 
 def _up(size: int, multiple: int) -> int:

@@ -48,6 +48,7 @@ class Training:
         "mechanism.noisy_sums",
         "mechanism.adaptive_sums",
         "mechanism.correlated_sums",
+        "mechanism.banded_sums",
     )
     dataset: Dataset
     units: str
@@ -106,7 +107,7 @@ class Training:
         noise = said.mechanism
         if noise.KIND not in self.ANSWERED_BY:
             raise Unsupported(f"a {self.KIND} by a {noise.KIND} is not a training run; no text was made.")
-        cycle = noise.KIND == "mechanism.correlated_sums"
+        ways = {"mechanism.correlated_sums": "cycle", "mechanism.banded_sums": "turns"}
         return trained(
             said,
             units=self.units,
@@ -118,7 +119,8 @@ class Training:
             clip=self.clip,
             multiplier=noise.multiplier,  # type: ignore[attr-defined]  # each of ANSWERED_BY has one
             weights=self.weights,
-            way="cycle" if cycle else "all" if self.rate == 1 else "sampled",
+            way=ways.get(noise.KIND, "all" if self.rate == 1 else "sampled"),
+            groups=getattr(noise, "groups", 1),
             follows=noise.KIND == "mechanism.adaptive_sums",
         )
 
