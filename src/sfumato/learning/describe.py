@@ -12,6 +12,7 @@ from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
+    from sfumato.learning.clip_groups import Clips
 
 __all__ = ["accuracies", "examined", "trained"]
 
@@ -34,11 +35,12 @@ def trained(
     way: str,
     follows: bool,
     groups: int = 1,
+    clips: "Clips | None" = None,
 ) -> Description:
     """A trained model.
 
     ``way`` is how units come into steps: ``all``, ``sampled``, ``cycle``, or ``turns``, samples of one of ``groups``
-    after the other. ``follows`` says that the clip followed a noisy count.
+    after the other. ``follows`` says that the clip followed a noisy count, ``clips`` are those of groups of layers.
     """
     figures: dict[str, Word] = {
         "weights": Counted("weight", parameters),
@@ -52,6 +54,10 @@ def trained(
         "chance": decimal_up(100 * groups * batch / number, 3),
         "turn": f"{groups if way == 'turns' else math.ceil(number / batch):,}",
     }
+    if clips is not None:
+        figures["layers"] = f"{len(clips):,}"
+        figures["clips"] = ", ".join(f"{name or '*'}: {decimal_up(one)}" for name, one in clips)
+    own = (("lesson.follows",) if follows else ()) + (() if clips is None else ("lesson.layers",))
     facts: dict[str, Word] = {
         "noise": phrase(f"fact.noise_{way if way in ('cycle', 'turns') else 'trained'}", **figures)
     }
@@ -68,7 +74,7 @@ def trained(
         paragraphs={
             "what": (("what.trained_all" if way == "all" else "what.trained",),),
             "risk": (("lesson.why", "lesson.open"), ("lesson.not",)),
-            "method": ((f"lesson.method_{way}", *(("lesson.follows",) if follows else ())),),
+            "method": ((f"lesson.method_{way}", *own),),
             "charged": (("lesson.charged", *(("lesson.early",) if done < steps else ())),),
             "limits": limits,
             "patient_limit": limits,

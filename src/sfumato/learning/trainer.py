@@ -23,6 +23,7 @@ from sfumato.gate.sealed import charge_of, locked, read_sealed
 from sfumato.gate.session import SessionGate
 from sfumato.learning.adaptive import AdaptiveClip
 from sfumato.learning.averaging import Average
+from sfumato.learning.clip_groups import Clip, clips_of
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
 from sfumato.learning.hints import suggested_batch, suggested_rate
@@ -96,7 +97,7 @@ class Trainer:
         loss: Callable[..., Tensor],
         *,
         data: Units,
-        clip: Exact = 1,
+        clip: Clip = 1,
         grad_mode: str = "auto",
         augmentations: Multiplied | None = None,
     ) -> None:
@@ -115,7 +116,8 @@ class Trainer:
             )
         data.check(gate.unit)
         self._gate, self._model, self._loss, self._units = gate, model, loss, data
-        self._clip, self._grad_mode, self._augmentations = positive(clip, "clip"), grad_mode, augmentations
+        self._clip, self._clips = clips_of(clip)
+        self._grad_mode, self._augmentations = grad_mode, augmentations
         self._parameters = sum(one.numel() for one in model.parameters() if one.requires_grad)
         if not self._parameters:
             raise InvalidInput("the model has no parameter to train; nothing was done.")
@@ -155,7 +157,13 @@ class Trainer:
             rate=Fraction(batch, number),
             steps=natural(steps, "steps"),
             parameters=self._parameters,
+            clips=self._clips,
         )
+        if noise is not None and self._clips is not None:
+            raise InvalidInput(
+                "noise=… goes with one clip for the whole gradient, and this trainer clips groups of layers; nothing "
+                "was done. Say clip=… as a number, or leave noise out."
+            )
         if noise is not None and type(noise) not in (AdaptiveClip, Correlated):
             raise InvalidInput(
                 "noise must be learning.AdaptiveClip(…) or learning.Correlated(…), and not of a class made from them; "
@@ -320,6 +328,7 @@ class Trainer:
             clip=float(self._clip),
             unit=cast("Kind", kind),
             grad_mode=cast("GradMode", self._grad_mode),
+            clips=None if self._clips is None else {name: float(one) for name, one in self._clips},
         )
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
 

@@ -22,6 +22,7 @@ from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.best_of_runs import BestOfRuns
+from sfumato.learning.clip_groups import clips_of
 from sfumato.learning.evaluation import Evaluations, Evaluator
 from sfumato.learning.hidden_parts import PartSums, Split
 from sfumato.learning.hints import suggested_batch, suggested_rate
@@ -207,8 +208,9 @@ class Tuner:
         if "steps" in own or "epochs" in own:
             said = {**said, "steps": own.get("steps"), "epochs": own.get("epochs")}
         model = self._build(**{name: value for name, value in own.items() if name not in OF_TRAINING})
-        clip = positive(said.get("clip", 1), "clip")
-        Trainer(self._gate, model, self._loss, data=self._units, clip=clip, grad_mode=self._grad_mode)
+        clip, clips = clips_of(said.get("clip", 1))
+        given = said.get("clip", 1)
+        Trainer(self._gate, model, self._loss, data=self._units, clip=given, grad_mode=self._grad_mode)
         number = max(1, int(self._units.n_units * (1 - self._held_out)))
         batch = said.get("batch")
         batch = suggested_batch(number) if batch is None else natural(batch, "batch", most=number)
@@ -227,6 +229,7 @@ class Tuner:
             rate=Fraction(batch, number),
             steps=natural(steps, "steps"),
             parameters=sum(one.numel() for one in model.parameters() if one.requires_grad),
+            clips=clips,
         )
         return _Try({**said, **own}, model, training, said.get("optimizer"))
 

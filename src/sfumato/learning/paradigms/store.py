@@ -35,6 +35,7 @@ from sfumato.learning.units import Units, listed_ids, typed
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from sfumato.learning.clip_groups import Clip
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.trainer import Trainer
@@ -193,13 +194,14 @@ class ExampleStore:
         loss: "Callable[..., Tensor]",
         *,
         data: Units,
-        clip: Exact = 1,
+        clip: "Clip" = 1,
         grad_mode: str = "auto",
         augmentations: "Multiplied | None" = None,
     ) -> "Trainer":
         """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
 
-        ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step.
+        ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step. With
+        a dict, ``{"body": 1, "head": 0.5}``, layers whose names begin like this are held to a norm of their own.
         ``grad_mode`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``augmentations`` how
         each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). Nothing is read and nothing is
         spent; :meth:`~sfumato.learning.Trainer.fit` charges.
