@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.query import Dataset
-from sfumato.learning import BestOfRuns, NoisySums, Training, Tuning
+from sfumato.learning import BandedSums, BestOfRuns, NoisySums, Training, Tuning
 from sfumato.learning.evaluation import Evaluations
 from sfumato.mechanisms.gaussian import Gaussian
 from tests.learning.paradigms import documents as paradigms
@@ -56,6 +56,16 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
         done=SMALL,
     ),
     "mechanism.noisy_sums": SUMS,
+    "mechanism.banded_sums": st.builds(
+        BandedSums,
+        sigma=st.fractions(min_value=Fraction(1, 100), max_value=10, max_denominator=10**6),
+        steps=st.integers(9, 10**4),
+        rate=st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(1, 20), max_denominator=10**6),
+        parameters=st.integers(1, 10**6),
+        clip=SIZES,
+        bands=SMALL,
+        groups=st.integers(9, 20),
+    ),
     "query.tuning": st.builds(
         _search,
         held_out=st.fractions(min_value=Fraction(1, 100), max_value=Fraction(99, 100), max_denominator=100),
