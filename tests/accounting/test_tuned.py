@@ -31,17 +31,16 @@ def both(one: np.ndarray, two: np.ndarray, order: float) -> float:
     return max(divergence(one, two, order), divergence(two, one, order))
 
 
-def fixed(law: np.ndarray, runs: int) -> np.ndarray:
-    """The law of the best of so many outputs: those of a run are in order, the last one is the best."""
+def laws(law: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """The law of the best and of the number of runs, one row for each number that can be.
+
+    Outputs of a run are in order, and the last one is the best.
+    """
     ends = np.logaddexp.accumulate(law)
     ends[-1] = 0.0
     before = np.concatenate([[-np.inf], ends[:-1]])
-    return runs * ends + np.log(-np.expm1(runs * (before - ends)))
-
-
-def laws(law: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """The law of the best and of the number of runs, one row for each number that can be."""
-    return np.array([np.log(chance) + fixed(law, k) for k, chance in enumerate(runs, 1) if chance > 0])
+    number = np.flatnonzero(runs)[:, None] + 1.0
+    return np.log(runs[runs > 0])[:, None] + number * ends + np.log(-np.expm1(number * (before - ends)))
 
 
 def random_pair(draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
