@@ -151,6 +151,7 @@ class Vault:
     examples = _declares("learning", ExampleStore.declare)
     trainer = _declares("learning", ExampleStore.trainer)
     evaluator = _declares("learning", ExampleStore.evaluator)
+    tuning = _declares("learning", ExampleStore.tuning)
 
     def declare(self, kind: str, *given: Any, **said: Any) -> Any:
         """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""

@@ -80,7 +80,10 @@ def unbounded(kinds: Iterable[str], attacks: Iterable[Attack | Drawn]) -> set[st
 
 
 # Of these the draws are attacked, and their ε follows from the Gaussian curve of the sums that are: NoisySums.
-BY_THEIR_DRAWS = {"mechanism.adaptive_sums", "mechanism.correlated_sums", "mechanism.confident_max"}
+BY_THEIR_DRAWS = {
+    *("mechanism.adaptive_sums", "mechanism.correlated_sums", "mechanism.banded_sums"),
+    *("mechanism.best_of_runs", "mechanism.confident_max"),
+}
 
 
 def test_the_draws_of_every_mechanism_are_attacked_and_a_broken_copy_of_each_is_refuted() -> None:
@@ -138,8 +141,11 @@ def test_supports_are_attacked_wherever_noise_is_added() -> None:
     supports = {attack.kind for attack in ATTACKS if attack.name.endswith(": support")}
     assert supports == {mechanism.KIND for mechanism in ADDITIVE}
     finite = {attack.kind for attack in ATTACKS if isinstance(attack, Attack) and attack.exact}
-    sums = {"mechanism.noisy_sums", "mechanism.adaptive_sums", "mechanism.correlated_sums"}  # on a lattice of floats
-    assert KINDS - supports <= finite | sums | {"mechanism.confident_max"}  # which names classes
+    sums = {
+        f"mechanism.{name}_sums" for name in ("noisy", "adaptive", "correlated", "banded")
+    }  # on a lattice of floats
+    rest = {"mechanism.confident_max", "mechanism.best_of_runs"}  # which name classes, and one of the models
+    assert KINDS - supports <= finite | sums | rest
 
 
 @pytest.mark.alpha(1e-12)

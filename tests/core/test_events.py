@@ -17,6 +17,7 @@ from sfumato.core.events import (
     RandomizedResponse,
     Repeated,
     Stated,
+    Tuned,
     from_json,
 )
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
@@ -42,6 +43,7 @@ EXAMPLES = (
     Repeated(event=LAPLACE, times=0),
     Composed(events=()),
     Composed(events=(LAPLACE, Composed(events=(LAPLACE, Repeated(event=LAPLACE, times=7))))),
+    Tuned(events=(LAPLACE, BoundedRange(epsilon=Fraction(1))), eta=Fraction(1, 2), gamma=Fraction(1, 10), most=40),
 )
 
 

@@ -10,6 +10,7 @@ from sfumato.core.events import (
     PrivacyEvent,
     Repeated,
     Stated,
+    Tuned,
 )
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Guarantee, Pure
 from sfumato.errors import Refused
@@ -56,6 +57,10 @@ def _curve(event: PrivacyEvent) -> Guarantee | None:
             return ZCDP(rho=event.l2_squared / (2 * event.sigma_squared))
         case Stated(guarantee=GDP() | ZCDP() | RDP() as guarantee):
             return guarantee
+        case Tuned():
+            from sfumato.accounting import rdp  # it needs NumPy where a run has samples
+
+            return rdp.compose(event)[0]
     return None
 
 

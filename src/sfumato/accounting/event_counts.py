@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from sfumato.core.events import Composed, FixedSizeSampled, PoissonSampled, PrivacyEvent, Repeated
+from sfumato.core.events import Composed, FixedSizeSampled, PoissonSampled, PrivacyEvent, Repeated, Tuned
 from sfumato.errors import Refused
 
 __all__ = ["event_counts"]
@@ -51,6 +51,6 @@ def _samples(events: Iterable[PrivacyEvent]) -> set[type]:
                 kinds |= {type(event)} | _samples([event.event])
             case Repeated():
                 kinds |= _samples([event.event])
-            case Composed():
+            case Composed() | Tuned():
                 kinds |= _samples(event.events)
     return kinds

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.accounting import lattice
+from sfumato.accounting import lattice, rdp
 from sfumato.accounting.event_counts import event_counts
 from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up, normal_down, normal_up
 from sfumato.core.events import (
@@ -26,6 +26,7 @@ from sfumato.core.events import (
     PrivacyEvent,
     RandomizedResponse,
     Stated,
+    Tuned,
 )
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import Unsupported
@@ -83,6 +84,8 @@ def _pair_of(event: PrivacyEvent) -> DominatingPair:
             return _both(_response(float_up(event.epsilon), event.categories))
         case Stated():
             return _both(_stated(event.guarantee))
+        case Tuned():
+            return _both(_stated(rdp.compose(event)[0]))
     raise Unsupported(f"{event.KIND} has no profile; nothing was accounted.")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sfumato.accounting.composition import loss_of
 from sfumato.accounting.elementary import ELEMENTARY
 from sfumato.accounting.event_counts import event_counts
+from sfumato.accounting.tuned import spread, tuned_loss
 from sfumato.core.events import (
     BoundedRange,
     DiscreteGaussian,
@@ -24,6 +25,7 @@ from sfumato.core.events import (
     PrivacyEvent,
     RandomizedResponse,
     Stated,
+    Tuned,
 )
 from sfumato.core.exact import Exact, non_negative, probability
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
@@ -122,6 +124,8 @@ def loss_at(event: PrivacyEvent, order: Fraction) -> Fraction:
             return _stated(curve, order)
         case PoissonSampled() | FixedSizeSampled():
             return _sampled(event, order)
+        case Tuned():
+            return tuned_loss(_worst(event.events, order), _spread(event), event, order)
     raise Unsupported(f'{event.KIND} has no Rényi curve; nothing was accounted. Use method="pld".')
 
 
@@ -131,6 +135,19 @@ def _stated(curve: tuple[tuple[Fraction, Fraction], ...], order: Fraction) -> Fr
     if not above:
         raise Unsupported(f"the stated curve ends below order {order}; nothing was accounted. Ask for lower orders.")
     return min(above)[1]
+
+
+def _worst(runs: tuple[PrivacyEvent, ...], order: Fraction) -> Fraction:
+    """What a run loses at an order that is one of several: the most that any does."""
+    curves = [compose(run, orders=[order]) for run in runs]
+    if any(own for _, own in curves):
+        raise Unsupported("a run that brings a δ of its own has no bound for the best of many; nothing was accounted.")
+    return max(curve.curve[0][1] for curve, _ in curves)
+
+
+@lru_cache(maxsize=1 << 10)
+def _spread(event: Tuned) -> Fraction:
+    return spread(((order, _worst(event.events, order)) for order in ORDERS), event)
 
 
 def _response(epsilon: Fraction, categories: int, order: Fraction) -> Fraction:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sfumato.learning.paradigms.examples import Teachers
     from sfumato.tables.table import Table
 
-__all__ = ["PRODUCT", "PRODUCT_BOUNDS", "asked_of", "needed"]
+__all__ = ["PRODUCT", "PRODUCT_BOUNDS", "asked_of", "needed", "noise_of_sums", "weak"]
 
 DELTA = 1e-9
 LARGE = Budget(epsilon=10**6, delta=Fraction(1, 10**6))
@@ -357,7 +357,7 @@ def _outcomes(given: Sequence[object]) -> Array:
     return held if isinstance(given[0], tuple | bytes) else held.astype(np.int64)
 
 
-def _noise_of_sums(sums: Array, release: Release, pitch: Fraction, multiplier: float) -> Played:
+def noise_of_sums(sums: Array, release: Release, pitch: Fraction, multiplier: float) -> Played:
     """Noise on sums, in steps of its lattice; a pitch too fine for the clip of 1 and the multiplier is not believed."""
     import numpy as np
 
@@ -378,7 +378,7 @@ def trained(size: int) -> Played:
     noise = release.statement.mechanism
     assert isinstance(noise, NoisySums)  # noqa: S101 - narrows the type
     multiplier = max(float(noise.multiplier), needed(1.0, DELTA))
-    return _noise_of_sums(sums, release, noise.pitch(release.statement.sensitivity), multiplier)
+    return noise_of_sums(sums, release, noise.pitch(release.statement.sensitivity), multiplier)
 
 
 def trained_adaptively(size: int) -> Played:
@@ -393,7 +393,7 @@ def trained_adaptively(size: int) -> Played:
     )
     noise = release.statement.mechanism
     assert isinstance(noise, AdaptiveSums)  # noqa: S101 - narrows the type
-    return _noise_of_sums(sums, release, noise.pitch_of(noise.clip, 1), float(noise.multiplier))
+    return noise_of_sums(sums, release, noise.pitch_of(noise.clip, 1), float(noise.multiplier))
 
 
 def trained_in_cycles(size: int) -> Played:
@@ -419,7 +419,7 @@ def trained_in_cycles(size: int) -> Played:
     ]
     far = float(noise.squared) ** 0.5
     multiplier = max(float(noise.multiplier), needed(1.0, DELTA)) * far
-    return _noise_of_sums(np.array(mixed), release, noise.pitch(release.statement.sensitivity), multiplier)
+    return noise_of_sums(np.array(mixed), release, noise.pitch(release.statement.sensitivity), multiplier)
 
 
 def sampled(size: int) -> Played:
@@ -475,7 +475,7 @@ def looked_up(size: int) -> Played:
     noise = release.statement.mechanism
     assert isinstance(noise, NoisySums)  # noqa: S101 - narrows the type
     multiplier = max(float(noise.multiplier), needed(1.0, DELTA))
-    return _noise_of_sums(sums, release, noise.pitch(release.statement.sensitivity), multiplier)
+    return noise_of_sums(sums, release, noise.pitch(release.statement.sensitivity), multiplier)
 
 
 def _written(size: int) -> Played:
@@ -523,7 +523,7 @@ def rows_of(size: int, rows: int) -> Array:
     return _values(_grouped(size, rows).count().release(epsilon=1))
 
 
-def _weak(
+def weak(
     name: str,
     kind: str,
     play: Callable[[int], Played],
@@ -599,10 +599,10 @@ def _odds(kind: type) -> Attack:
 
 
 PRODUCT: tuple[Drawn, ...] = (
-    _weak("vault: counts", Laplace.KIND, counted),
-    _weak("vault: sums", Laplace.KIND, totalled),
-    _weak("vault: means", Laplace.KIND, averaged),
-    _weak("vault: counts of persons", Gaussian.KIND, of_persons, delta=DELTA, draws=1_000),
+    weak("vault: counts", Laplace.KIND, counted),
+    weak("vault: sums", Laplace.KIND, totalled),
+    weak("vault: means", Laplace.KIND, averaged),
+    weak("vault: counts of persons", Gaussian.KIND, of_persons, delta=DELTA, draws=1_000),
     _fixed("vault: medians", QuantileChoice.KIND, medians, "the exact median", 0, draws=300),
     _fixed("vault: top groups", TopChoice.KIND, topped, "the exact top", (2, 1), draws=32),
     _fixed("vault: suggested limits", LimitSearch.KIND, suggested, "always the last", (4,), draws=32),
@@ -616,15 +616,15 @@ PRODUCT: tuple[Drawn, ...] = (
         draws=2_000,
     ),
     _fixed("vault: selected keys", OptimalSelection.KIND, selected, "all are shown", 1, delta=DELTA, draws=500),
-    _weak("vault: degrees", Laplace.KIND, degrees),
-    _weak("vault: degree histogram", Laplace.KIND, histogram),
+    weak("vault: degrees", Laplace.KIND, degrees),
+    weak("vault: degree histogram", Laplace.KIND, histogram),
     _fixed("vault: wedges by a ladder", Ladder.KIND, stars, "the exact count", 6_000, draws=80),
-    _weak("vault: votes of teachers", Gaussian.KIND, voted, delta=DELTA),
-    _weak("stream: running totals", SeriesNoise.KIND, streamed, delta=DELTA, draws=4_000),
+    weak("vault: votes of teachers", Gaussian.KIND, voted, delta=DELTA),
+    weak("stream: running totals", SeriesNoise.KIND, streamed, delta=DELTA, draws=4_000),
     _fixed("stream: alarms", SparseVector.KIND, alarmed, "never silent, no gap", GAP + 3, draws=1_000),
     *(_local(kind) for kind in (*ORACLES, *MEANS)),
-    _weak("training: weights", NoisySums.KIND, trained, delta=DELTA, draws=1_000, needs=LEARNING),
-    _weak(
+    weak("training: weights", NoisySums.KIND, trained, delta=DELTA, draws=1_000, needs=LEARNING),
+    weak(
         "training: weights, adaptive clip",
         AdaptiveSums.KIND,
         trained_adaptively,
@@ -632,7 +632,7 @@ PRODUCT: tuple[Drawn, ...] = (
         draws=1_000,
         needs=LEARNING,
     ),
-    _weak(
+    weak(
         "training: weights, correlated noise",
         CorrelatedSums.KIND,
         trained_in_cycles,
@@ -661,7 +661,7 @@ PRODUCT: tuple[Drawn, ...] = (
         draws=400,
         needs=LEARNING,
     ),
-    _weak("evaluator: counts", Gaussian.KIND, evaluated, delta=DELTA, draws=600, needs=LEARNING),
+    weak("evaluator: counts", Gaussian.KIND, evaluated, delta=DELTA, draws=600, needs=LEARNING),
 )
 
 PRODUCT_BOUNDS: tuple[Attack, ...] = (

@@ -32,6 +32,7 @@ from sfumato.audit.numbers import (
     touched,
 )
 from sfumato.audit.product import PRODUCT, PRODUCT_BOUNDS
+from sfumato.audit.searches import SEARCHES
 from sfumato.audit.series import claimed, series, told
 from sfumato.audit.supports import float_laplace, support
 from sfumato.audit.vectors import (
@@ -267,6 +268,7 @@ ATTACKS: tuple[Attack | Drawn, ...] = (
     *_BY_HAND,
     *DRAWN,
     *PRODUCT,
+    *SEARCHES,
     *PRODUCT_BOUNDS,
     *(attack for sound, _ in _MADE for attack in sound),
 )
@@ -370,7 +372,7 @@ _SEEN = {attack.kind for attack in DRAWN}
 TWINS: tuple[Attack | Drawn, ...] = (
     *_BROKEN,
     *(attack.twin for attack in DRAWN),
-    *(attack.twin for attack in PRODUCT if attack.kind not in _SEEN),
+    *(attack.twin for attack in (*PRODUCT, *SEARCHES) if attack.kind not in _SEEN),
     *(attack for _, broken in _MADE for attack in broken),
 )
 

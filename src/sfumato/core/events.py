@@ -11,7 +11,8 @@ from typing import ClassVar
 from sfumato.core.documents import Registry, canonical, encode, parse
 from sfumato.core.exact import natural, non_negative, positive, probability
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
-from sfumato.errors import Unsupported
+from sfumato.core.hidden_runs import MOST_RUNS
+from sfumato.errors import InvalidInput, Unsupported
 
 __all__ = [
     "EVENTS",
@@ -26,6 +27,7 @@ __all__ = [
     "RandomizedResponse",
     "Repeated",
     "Stated",
+    "Tuned",
     "from_json",
 ]
 
@@ -196,6 +198,30 @@ class Composed(_Written):
     events: tuple["PrivacyEvent", ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned(_Written):
+    """Of K independent runs the best output is released, by a public order of outputs, and nothing else; K is secret.
+
+    P(K = k) ∝ (1 − gamma)^k·Π_(l=1)^(k−1) (l + eta)/(l + 1) for k = 1 … most: the truncated negative binomial law of
+    Papernot and Steinke, given K ≤ most. All runs have one law. Between neighbours one run loses at each Rényi order no
+    more than that of ``events`` which loses most there.
+    """
+
+    KIND: ClassVar[str] = "event.tuned"
+    VERSION: ClassVar[int] = 1
+    events: tuple["PrivacyEvent", ...]
+    eta: Fraction
+    gamma: Fraction
+    most: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eta", non_negative(self.eta, "eta"))
+        object.__setattr__(self, "gamma", positive(probability(self.gamma, "gamma"), "gamma"))
+        natural(self.most, "most", most=MOST_RUNS)
+        if not self.events:
+            raise InvalidInput("a run has at least one event; nothing was done.")
+
+
 PrivacyEvent = (
     DiscreteLaplace
     | DiscreteGaussian
@@ -207,6 +233,7 @@ PrivacyEvent = (
     | Stated
     | Repeated
     | Composed
+    | Tuned
 )
 
 EVENTS = (
@@ -220,6 +247,7 @@ EVENTS = (
     Stated,
     Repeated,
     Composed,
+    Tuned,
 )
 _REGISTRY = Registry((*EVENTS, Pure, Approximate, ZCDP, RDP, GDP))
 

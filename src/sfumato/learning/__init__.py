@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 
 from sfumato.core.data_kind import DataKind
 from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
-from sfumato.learning.correlated import Correlated, CorrelatedSums
+from sfumato.learning.best_of_runs import BestOfRuns
+from sfumato.learning.correlated import BandedSums, Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.distillation import CloserModel
@@ -18,6 +19,7 @@ from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
 from sfumato.learning.paradigms.voting import ConfidentMax, ConfidentVotes, TeacherVotes
 from sfumato.learning.training import Training
+from sfumato.learning.tuning import Tuning
 
 if TYPE_CHECKING:
     from sfumato.learning.averaging import Average
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from sfumato.learning.refusals import check_uncoupled
     from sfumato.learning.scattering import Scattering, group_normalised
     from sfumato.learning.trainer import Plan, Trained, Trainer
+    from sfumato.learning.tuner import Found, SearchPlan, Tuner
     from sfumato.learning.units import Units
     from sfumato.learning.weights import weights_digest
 
@@ -50,6 +53,8 @@ __all__ = [
     "AdaptiveClip",
     "AdaptiveSums",
     "Average",
+    "BandedSums",
+    "BestOfRuns",
     "ClippedLogits",
     "ClippedSum",
     "CloserModel",
@@ -65,6 +70,7 @@ __all__ = [
     "Evaluator",
     "Examples",
     "Features",
+    "Found",
     "InBatchContrast",
     "LearningCurve",
     "LogisticWeights",
@@ -74,12 +80,15 @@ __all__ = [
     "PlacedGroups",
     "Plan",
     "Scattering",
+    "SearchPlan",
     "TeacherVotes",
     "Teachers",
     "TopKey",
     "Trained",
     "Trainer",
     "Training",
+    "Tuner",
+    "Tuning",
     "Units",
     "assigned_negatives",
     "check_uncoupled",
@@ -102,13 +111,15 @@ __all__ = [
 ]
 
 EXAMPLE_QUERIES = (TeacherVotes, ConfidentVotes, LearningCurve, CloserModel, LogisticWeights)
-TRAINING_QUERIES = (Training, Evaluations)
+TRAINING_QUERIES = (Training, Evaluations, Tuning)
 QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,
     NoisySums,
     AdaptiveSums,
     AdaptiveClip,
     CorrelatedSums,
+    BandedSums,
+    BestOfRuns,
     *EXAMPLE_QUERIES,
     ConfidentMax,
 )
@@ -151,6 +162,9 @@ _HOME = {
     "Plan": "sfumato.learning.trainer",
     "Trained": "sfumato.learning.trainer",
     "Trainer": "sfumato.learning.trainer",
+    "Found": "sfumato.learning.tuner",
+    "SearchPlan": "sfumato.learning.tuner",
+    "Tuner": "sfumato.learning.tuner",
     "Units": "sfumato.learning.units",
     "weights_digest": "sfumato.learning.weights",
     "Examples": "sfumato.learning.paradigms.examples",

@@ -1,4 +1,6 @@
-"""Training with correlated noise (DP-FTRL): no sampling, every unit in a fixed public cycle, noise that cancels later.
+"""Training with correlated noise (DP-FTRL): every unit in a fixed public cycle, all of them or a sample in each turn.
+
+The noise of a step cancels part of that of the steps before.
 
 Step t measures y_t = Σ_k c_k·x_(t−k) of the clipped sums x with fresh noise; the sums are worked out from the
 measurements, x̂ = C⁻¹·y, and their running totals, which are what a model is, carry less noise than independent draws
@@ -11,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from sfumato.accounting import banded_plan, calibrate_sigma
 from sfumato.core import enclosures, events
 from sfumato.core.exact import decimal_up, natural, positive, probability
 from sfumato.core.noise_multiplier import exact_multiplier
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from sfumato.noise import Words
     from sfumato.noise.words import WordArray
 
-__all__ = ["Correlated", "CorrelatedCourse", "CorrelatedNoise", "CorrelatedSums", "Cycle"]
+__all__ = ["BandedSums", "Correlated", "CorrelatedCourse", "CorrelatedNoise", "CorrelatedSums", "Cycle"]
 
 MIX = 10  # binary digits of the coefficients
 FINER = 4  # binary digits by which the sums are finer than the measurements
@@ -89,14 +92,20 @@ class Cycle:
 class Correlated:
     """Ask for correlated noise with this many ``bands``: ``fit(noise=Correlated(bands=32))``.
 
-    More bands leave less noise in the weights and take more memory, that of twice as many models. There is no sampling:
-    every unit counts in every ``number / batch``-th step, which must be a whole number.
+    More bands leave less noise in the weights and take more memory, that of twice as many models. Without ``groups``
+    there is no sampling: every unit counts in every ``number / batch``-th step, which must be a whole number. With
+    ``groups``, at least as many as bands, units are in as many groups whose turn it is one after the other, and a step
+    takes a Poisson sample of its group, at ``groups`` times the rate that ``batch`` has among all units; ε is amplified
+    by that.
     """
 
     bands: int = 32
+    groups: int | None = None
 
-    def mechanism(self, run: "Training", spend: "Budget", moved: Sensitivity) -> "CorrelatedSums":
+    def mechanism(self, run: "Training", spend: "Budget", moved: Sensitivity) -> "CorrelatedSums | BandedSums":
         """The mechanism of a run; fewer bands where it has fewer steps."""
+        if self.groups is not None:
+            return BandedSums.calibrated(run, spend, bands=min(self.bands, run.steps), groups=self.groups)
         if run.rate.numerator != 1:
             raise InvalidInput(
                 f"a cycle takes every unit in turn, and {run.number:,} units do not make whole batches of "
@@ -165,9 +174,14 @@ class CorrelatedSums:
         return Cycle(steps=self.steps, buckets=self.rate.denominator)
 
     @property
+    def sampling(self) -> Fraction:
+        """The chance with which a unit of the bucket counts: all of them do."""
+        return Fraction(1)
+
+    @property
     def column(self) -> tuple[int, ...]:
         """The coefficients c_k in units of 2^−10."""
-        return Toeplitz(form="square root", horizon=self.bands, bits=MIX).column
+        return _column(self.bands)
 
     @property
     def squared(self) -> Fraction:
@@ -235,6 +249,154 @@ class CorrelatedSums:
         return room
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandedSums:
+    """Release sums of clipped gradients through ``bands`` of correlated noise, each over a sample of one of ``groups``.
+
+    Step t takes the units of group t mod ``groups``, each with probability groups · ``rate``, by a coin of its own.
+    ``sigma`` is the standard deviation of the noise of a measurement, in units of what one unit moves a sum. The
+    coefficients are those of :class:`CorrelatedSums`.
+
+    Guarantee: that of ⌈steps/groups⌉ sampled Gaussian mechanisms (:func:`sfumato.accounting.banded_plan`), gradients at
+    weights that were released before included. Assumes: there are no more bands than groups; the group of a unit
+    depends on nothing but a secret of its own. Public: every field. Sensitive: the sums, who is in which group, and who
+    was drawn. Proof: docs/proofs/banded_sampling.md
+
+    >>> one = BandedSums(sigma=Fraction(2), steps=10, rate=Fraction(1, 40), parameters=100, clip=Fraction(1), bands=2,
+    ...                  groups=4)
+    >>> one.sampling, one.loss(Sensitivity.of(l2_squared=1)).times
+    (Fraction(1, 10), 3)
+    """
+
+    KIND: ClassVar[str] = "mechanism.banded_sums"
+    VERSION: ClassVar[int] = 1
+    sigma: Fraction
+    steps: int
+    rate: Fraction
+    parameters: int
+    clip: Fraction
+    bands: int
+    groups: int
+
+    def __post_init__(self) -> None:
+        for name in ("sigma", "clip"):
+            object.__setattr__(self, name, positive(getattr(self, name), name))
+        object.__setattr__(self, "rate", positive(probability(self.rate, "rate"), "rate"))
+        natural(self.steps, "steps", most=MOST_STEPS)
+        natural(self.parameters, "parameters", most=2**40)
+        natural(self.groups, "groups", most=MOST_STEPS)
+        natural(self.bands, "bands", most=min(MOST_BANDS, self.steps))
+        if self.bands > self.groups:
+            raise InvalidInput(
+                f"{self.bands} bands overlap where a unit's turn comes every {self.groups} steps; nothing was read and "
+                "nothing was spent. Take at least as many groups as bands."
+            )
+        if self.sampling > 1:
+            raise InvalidInput(
+                f"one of {self.groups} groups has fewer units than a batch is expected to have; nothing was read and "
+                "nothing was spent. Take fewer groups, or a smaller batch."
+            )
+        self._room()
+
+    @classmethod
+    def calibrated(cls, run: "Training", spend: "Budget", *, bands: int, groups: int) -> "BandedSums":
+        """The least noise, to about four digits and rounded up, with which a whole run keeps a spend."""
+        if spend.delta == 0:
+            raise InvalidInput("the noise of training is Gaussian and needs a delta above 0; nothing was done.")
+        turns = -(-run.steps // natural(groups, "groups"))
+        sampling = min(Fraction(1), run.rate * groups)  # more than all is refused below
+        z = calibrate_sigma(epsilon=spend.epsilon, delta=spend.delta, steps=turns, sampling=sampling)
+        sigma = z * enclosures.sqrt(_energy(natural(bands, "bands", most=MOST_BANDS))).high
+        return cls(
+            sigma=Fraction(decimal_up(sigma, DIGITS)),
+            steps=run.steps,
+            rate=run.rate,
+            parameters=run.parameters,
+            clip=run.clip,
+            bands=bands,
+            groups=groups,
+        )
+
+    @property
+    def cycle(self) -> Cycle:
+        """Whose turn it is when."""
+        return Cycle(steps=self.steps, buckets=self.groups)
+
+    @property
+    def sampling(self) -> Fraction:
+        """The chance with which a unit counts in a step of its group."""
+        return self.rate * self.groups
+
+    @property
+    def column(self) -> tuple[int, ...]:
+        """The coefficients c_k in units of 2^−10."""
+        return _column(self.bands)
+
+    @property
+    def multiplier(self) -> Fraction:
+        """The noise in units of what one unit moves all measurements by, at one of its turns; rounded down."""
+        return self.sigma / enclosures.sqrt(_energy(self.bands)).high
+
+    @property
+    def law(self) -> Unstated:
+        """The noise of sums is correlated over the steps; no distribution of it is stated."""
+        return Unstated()
+
+    def loss(self, moved: Sensitivity) -> events.PrivacyEvent:
+        """The event of the whole run, in units of what neighbours move a sum: one unit under add/remove."""
+        if units_moved(moved, self.clip) != 1:
+            raise Refused("samples in turn are accounted for where one unit is added or removed; nothing was done.")
+        column = [Fraction(one, 2**MIX) for one in self.column]
+        return banded_plan(
+            column=column, sigma=self.sigma, steps=self.steps, groups=self.groups, sampling=self.sampling
+        )
+
+    def pitch(self, moved: Sensitivity) -> Fraction:
+        """The lattice g of the measurements; their noise is 2^20·g, and sigma times what a unit moves; rounded up.
+
+        At one of its turns a unit moves the measurements of that block by (clip·(1 + slack)/g + √d·17/256)·√Σc² +
+        √(bands·d), in steps of g: the clipped gradient and its rounding, and the rounding of the mixes.
+        """
+        units_moved(moved, self.clip)
+        return Fraction(decimal_up(self.clip * (1 + SLACK) * self._root / self._room(), DIGITS))
+
+    def open(self, moved: Sensitivity, words: "Words") -> "CorrelatedNoise":
+        """Start the noise of a run."""
+        return CorrelatedNoise(mechanism=self, pitch=self.pitch(moved), words=words)
+
+    def course(self, run: "Training", moved: Sensitivity, words: "Words") -> "CorrelatedCourse":
+        """Start a run."""
+        return CorrelatedCourse(mechanism=self, noise=self.open(moved, words), words=words)
+
+    @property
+    def _root(self) -> Fraction:
+        return enclosures.sqrt(_energy(self.bands)).high
+
+    def _room(self) -> Fraction:
+        """What rounding leaves of the 2^20/z steps that a block may move; a quarter of them at most is given to it."""
+        low = enclosures.sqrt(_energy(self.bands)).low
+        whole = WIDTH * low / self.sigma
+        finer = enclosures.sqrt(Fraction(self.parameters)).high * HAIR / 2**FINER * self._root
+        room: Fraction = whole - finer - enclosures.sqrt(Fraction(self.bands * self.parameters)).high
+        if room * 4 < 3 * whole:
+            raise Refused(
+                f"noise of {decimal_up(self.sigma)} times the clip on {self.parameters:,} numbers and {self.bands} "
+                "bands leaves no room for rounding; nothing was read and nothing was spent. Take fewer bands, ask for "
+                "more ε, or train fewer parameters."
+            )
+        return room
+
+
+def _column(bands: int) -> tuple[int, ...]:
+    return Toeplitz(form="square root", horizon=bands, bits=MIX).column
+
+
+@lru_cache(maxsize=64)
+def _energy(bands: int) -> Fraction:
+    """Σc²: how far one turn of a unit moves the measurements that hold it, squared."""
+    return Fraction(sum(one * one for one in _column(bands)), 4**MIX)
+
+
 @lru_cache(maxsize=64)
 def _squared(column: tuple[int, ...], cycle: Cycle) -> Fraction:
     padded = (*column, *(0 for _ in range(cycle.steps - len(column))))
@@ -243,12 +405,13 @@ def _squared(column: tuple[int, ...], cycle: Cycle) -> Fraction:
 
 @dataclass(slots=True, kw_only=True)
 class CorrelatedNoise:
-    """One run of :class:`CorrelatedSums`, step by step. Sensitive: its state, which holds exact sums.
+    """One run of :class:`CorrelatedSums` or :class:`BandedSums`, step by step.
 
-    ``words`` are the random bits. What :meth:`release` returns is public; nothing else is.
+    Sensitive: its state, which holds exact sums. ``words`` are the random bits. What :meth:`release` returns is public;
+    nothing else is.
     """
 
-    mechanism: CorrelatedSums
+    mechanism: "CorrelatedSums | BandedSums"
     pitch: Fraction
     words: "Words"
     step: int = 0
@@ -306,7 +469,7 @@ class CorrelatedCourse:
     a state holds the key and not the bucket of each unit, and takes as much room however many units there are.
     """
 
-    def __init__(self, *, mechanism: CorrelatedSums, noise: CorrelatedNoise, words: "Words") -> None:
+    def __init__(self, *, mechanism: "CorrelatedSums | BandedSums", noise: CorrelatedNoise, words: "Words") -> None:
         import numpy as np
 
         self._mechanism, self._noise, self._words = mechanism, noise, words
@@ -321,8 +484,11 @@ class CorrelatedCourse:
         return self._mechanism.clip
 
     def places(self, number: int, step: int) -> "npt.NDArray[np.int64]":
-        """The units of the bucket of a step, in random order; buckets are drawn once a run. Sensitive."""
-        from sfumato.noise import sample_permutation
+        """The units of the bucket of a step, or a sample of them, in random order; buckets are drawn once a run.
+
+        Sensitive.
+        """
+        from sfumato.learning.sampling import shuffled_sample
 
         if step != self._noise.step:
             raise Refused(f"step {step + 1:,} is not the next one of this run; nothing was read.")
@@ -331,7 +497,7 @@ class CorrelatedCourse:
         if self._buckets is None:
             self._units, self._buckets = number, self._mechanism.cycle.drawn(number, _KeyedWords(self._key.tobytes()))
         drawn = (self._buckets == step % self._mechanism.cycle.buckets).nonzero()[0]
-        places: npt.NDArray[np.int64] = drawn[sample_permutation(len(drawn), self._words)]
+        places: npt.NDArray[np.int64] = drawn[shuffled_sample(len(drawn), self._mechanism.sampling, self._words)]
         return places
 
     def observe(self, norms: "Tensor", present: "Tensor") -> None:

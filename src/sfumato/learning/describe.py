@@ -12,6 +12,7 @@ from sfumato.errors import Unsupported
 
 if TYPE_CHECKING:
     from sfumato.core.statement import Statement
+    from sfumato.learning.clip_groups import Clips
 
 __all__ = ["accuracies", "examined", "trained"]
 
@@ -33,11 +34,13 @@ def trained(
     weights: str,
     way: str,
     follows: bool,
+    groups: int = 1,
+    clips: "Clips | None" = None,
 ) -> Description:
     """A trained model.
 
-    ``way`` is how units come into steps: ``all``, ``sampled`` or ``cycle``. ``follows`` says that the clip followed a
-    noisy count.
+    ``way`` is how units come into steps: ``all``, ``sampled``, ``cycle``, or ``turns``, samples of one of ``groups``
+    after the other. ``follows`` says that the clip followed a noisy count, ``clips`` are those of groups of layers.
     """
     figures: dict[str, Word] = {
         "weights": Counted("weight", parameters),
@@ -48,11 +51,15 @@ def trained(
         "clip": fraction_text(clip),
         "multiplier": decimal_up(multiplier),
         "digest": weights[:SHOWN],
-        "chance": decimal_up(100 * batch / number, 3),
-        "turn": f"{math.ceil(number / batch):,}",
+        "chance": decimal_up(100 * groups * batch / number, 3),
+        "turn": f"{groups if way == 'turns' else math.ceil(number / batch):,}",
     }
+    if clips is not None:
+        figures["layers"] = f"{len(clips):,}"
+        figures["clips"] = ", ".join(f"{name or '*'}: {decimal_up(one)}" for name, one in clips)
+    own = (("lesson.follows",) if follows else ()) + (() if clips is None else ("lesson.layers",))
     facts: dict[str, Word] = {
-        "noise": phrase("fact.noise_cycle" if way == "cycle" else "fact.noise_trained", **figures)
+        "noise": phrase(f"fact.noise_{way if way in ('cycle', 'turns') else 'trained'}", **figures)
     }
     if said.sensitivity.l2 is not None:
         length = decimal_up(enclosures.sqrt(said.sensitivity.l2.squared).high)
@@ -67,7 +74,7 @@ def trained(
         paragraphs={
             "what": (("what.trained_all" if way == "all" else "what.trained",),),
             "risk": (("lesson.why", "lesson.open"), ("lesson.not",)),
-            "method": ((f"lesson.method_{way}", *(("lesson.follows",) if follows else ())),),
+            "method": ((f"lesson.method_{way}", *own),),
             "charged": (("lesson.charged", *(("lesson.early",) if done < steps else ())),),
             "limits": limits,
             "patient_limit": limits,

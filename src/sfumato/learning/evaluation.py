@@ -24,7 +24,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Record, Unit, User, describe
 from sfumato.errors import EngineFailed, InvalidInput, Refused, Unsupported
-from sfumato.gate.session import SessionGate
+from sfumato.gate.session import Opened, SessionGate
 from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.learning.describe import accuracies
@@ -223,9 +223,23 @@ class Evaluator:
         )
         spend = Budget.asked(epsilon=epsilon, delta=delta)
         mechanism = query.mechanism(gate.unit, spend)
+        opened = gate.open(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
+        self._begin(gate, opened, data=data, query=query, mechanism=mechanism, metric=metric, words=words)
+
+    def _begin(
+        self,
+        gate: SessionGate,
+        opened: Opened,
+        *,
+        data: Units,
+        query: Evaluations,
+        mechanism: Gaussian,
+        metric: "Callable[[Tensor, Tensor], Tensor] | None",
+        words: "Words | None",
+    ) -> None:
+        """Begin with what was charged for."""
         self._gate, self._units, self._metric, self._words = gate, data, metric or _highest, words
-        self._opened = gate.open(query, mechanism, query.limit(gate.unit), spend, idempotency=None)
-        self._query, self._mechanism = query, mechanism
+        self._opened, self._query, self._mechanism = opened, query, mechanism
         self._lock, self._process = threading.RLock(), os.getpid()
         self._values: list[int] = []
         self._taken, self._reading = 0, 0  # places in the declared number, and questions that are under way
@@ -324,9 +338,10 @@ class Evaluator:
         if self._laid is None:
             self._laid = self._units.laid(self._gate.secret(f"rows of {self._query.dataset.name}"))
         laid, found = self._laid, 0
-        for start in range(0, laid.number, PHYSICAL):
-            places = torch.arange(start, start + PHYSICAL) % laid.number  # of one shape; what comes round is absent
-            here = torch.arange(start, start + PHYSICAL) < laid.number
+        asked = self._asked(laid.number)
+        for start in range(0, len(asked), PHYSICAL):
+            spots = torch.arange(start, start + PHYSICAL)
+            here, places = spots < len(asked), asked[spots % len(asked)]  # of one shape; what comes round is absent
             rows = places
             if laid.places is not None:
                 rows, here = laid.places[places], cast("Tensor", laid.present)[places] & here[:, None]
@@ -335,6 +350,12 @@ class Evaluator:
                 whole = self._one_by_one(model, *_gathered(laid, rows, here))
             found += whole
         return found
+
+    def _asked(self, number: int) -> "Tensor":
+        """Which of so many units count: all of them. Sensitive."""
+        import torch
+
+        return torch.arange(number)
 
     def _one_by_one(self, model: "nn.Module", inputs: "tuple[Tensor, ...]", targets: "Tensor", here: "Tensor") -> int:
         """How many units of a batch are right, each in its place of the same shape; one that fails is wrong.

@@ -20,7 +20,8 @@ POINTS = 20
 class Spending:
     """The ε of the steps made so far, at the δ of the run; computed at twenty points, and read off the next one.
 
-    Guarantee: at least the ε of the steps that were made, and at most that of the run. Public.
+    Of ``steps`` every ``every``-th is an event for a unit; each step is one if not said. Guarantee: at least the ε of
+    the steps that were made, and at most that of the run. Public.
 
     >>> from sfumato.accounting import plan
     >>> spending = Spending(plan(sigma=2, steps=40), Fraction(1, 10**5), Fraction(99))
@@ -28,9 +29,11 @@ class Spending:
     [0.0, 2.94, 2.94, 99.0]
     """
 
-    def __init__(self, event: PrivacyEvent, delta: Fraction, whole: Fraction) -> None:
-        self._event, self._delta, self._whole = event, delta, whole
-        steps = event.times if isinstance(event, Repeated) else 1
+    def __init__(
+        self, event: PrivacyEvent, delta: Fraction, whole: Fraction, *, steps: int = 0, every: int = 1
+    ) -> None:
+        self._event, self._delta, self._whole, self._every = event, delta, whole, every
+        steps = steps or event.times if isinstance(event, Repeated) else 1
         self._steps = sorted({-(-steps * point // POINTS) for point in range(1, POINTS + 1)})
         self._known: dict[int, Fraction] = {steps: whole}
 
@@ -42,7 +45,7 @@ class Spending:
             return self._whole
         point = self._steps[min(bisect_left(self._steps, step), len(self._steps) - 1)]
         if point not in self._known:
-            some = Repeated(event=self._event.event, times=point)
+            some = Repeated(event=self._event.event, times=-(-point // self._every))
             self._known[point] = min(accounted(some, delta=self._delta), self._whole)
         return self._known[point]
 

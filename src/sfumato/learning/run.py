@@ -104,6 +104,7 @@ class Run(Checkpointed):
             clip=float(self._run.clip),
             unit=cast("Kind", kind),
             grad_mode=cast("GradMode", grad_mode),
+            clips=None if self._run.clips is None else {name: float(one) for name, one in self._run.clips},
         )
         # on a device, what the engine keeps and puts back is recorded with its sums; here it is kept once, and by this
         if near:

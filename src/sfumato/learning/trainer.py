@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from sfumato.core.budget import Budget
 from sfumato.core.deprecation import renamed
+from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release
@@ -22,6 +23,7 @@ from sfumato.gate.sealed import charge_of, locked, read_sealed
 from sfumato.gate.session import SessionGate
 from sfumato.learning.adaptive import AdaptiveClip
 from sfumato.learning.averaging import Average
+from sfumato.learning.clip_groups import Clip, clips_of
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
 from sfumato.learning.hints import suggested_batch, suggested_rate
@@ -95,7 +97,7 @@ class Trainer:
         loss: Callable[..., Tensor],
         *,
         data: Units,
-        clip: Exact = 1,
+        clip: Clip = 1,
         grad_mode: str = "auto",
         augmentations: Multiplied | None = None,
     ) -> None:
@@ -114,7 +116,8 @@ class Trainer:
             )
         data.check(gate.unit)
         self._gate, self._model, self._loss, self._units = gate, model, loss, data
-        self._clip, self._grad_mode, self._augmentations = positive(clip, "clip"), grad_mode, augmentations
+        self._clip, self._clips = clips_of(clip)
+        self._grad_mode, self._augmentations = grad_mode, augmentations
         self._parameters = sum(one.numel() for one in model.parameters() if one.requires_grad)
         if not self._parameters:
             raise InvalidInput("the model has no parameter to train; nothing was done.")
@@ -154,7 +157,13 @@ class Trainer:
             rate=Fraction(batch, number),
             steps=natural(steps, "steps"),
             parameters=self._parameters,
+            clips=self._clips,
         )
+        if noise is not None and self._clips is not None:
+            raise InvalidInput(
+                "noise=… goes with one clip for the whole gradient, and this trainer clips groups of layers; nothing "
+                "was done. Say clip=… as a number, or leave noise out."
+            )
         if noise is not None and type(noise) not in (AdaptiveClip, Correlated):
             raise InvalidInput(
                 "noise must be learning.AdaptiveClip(…) or learning.Correlated(…), and not of a class made from them; "
@@ -256,7 +265,7 @@ class Trainer:
                 path=path,
                 held=held.pop_all(),
             )
-        spending = Spending(opened.priced.event, plan.spend.delta, plan.spend.epsilon)
+        spending = _spending(opened.priced.event, plan)
         if resume:
             run.resume()
         else:
@@ -300,7 +309,7 @@ class Trainer:
         self._model.load_state_dict(weights)
         if average is not None and parts["average"] is not None:
             average.load(parts["average"])
-        return self._trained(release, Spending(release.statement.event, plan.spend.delta, plan.spend.epsilon))
+        return self._trained(release, _spending(release.statement.event, plan))
 
     def _try_out(self, size: int) -> None:
         """Run the engine on made-up units: what cannot be trained says so before anything is charged or read."""
@@ -319,8 +328,15 @@ class Trainer:
             clip=float(self._clip),
             unit=cast("Kind", kind),
             grad_mode=cast("GradMode", self._grad_mode),
+            clips=None if self._clips is None else {name: float(one) for name, one in self._clips},
         )
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
+
+
+def _spending(event: PrivacyEvent, plan: Plan) -> Spending:
+    """The ε of a run by its steps; with groups that take turns an event is one turn of a unit."""
+    turn = getattr(plan.mechanism, "groups", 1)
+    return Spending(event, plan.spend.delta, plan.spend.epsilon, steps=plan.query.steps, every=turn)
 
 
 def _up(size: int, multiple: int) -> int:

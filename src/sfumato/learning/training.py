@@ -1,11 +1,12 @@
 """A training run: the declaration of what is learned from whom, and how far one unit can move a step of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.description import Description
+from sfumato.core.documents import LEFT_OUT
 from sfumato.core.exact import natural, positive, probability
 from sfumato.core.finding import check_fit
 from sfumato.core.limits import Limit
@@ -15,6 +16,7 @@ from sfumato.core.statement import Statement
 from sfumato.core.units import Record, Relation, Unit, User, describe
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.inference.figure import Figure
+from sfumato.learning.clip_groups import Clips, squared_clip
 from sfumato.learning.describe import trained
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Training:
     gradient of each that was drawn to ``clip`` in l2 norm, sums, and adds noise; what is learned from is that sum over
     rate · ``number``, the declared number of units. Whoever is protected occurs in at most ``times`` units.
     ``weights`` is the SHA-256 of what was trained, empty until that is known, and ``done`` how many steps it took.
+    With ``clips`` the gradients of groups of layers were clipped each by itself, and ``clip`` is at least √Σ clip².
 
     Guarantee: :meth:`sensitivity` bounds the move of each step's sum for one protected unit; attained by adversarial
     neighbours. Assumes: nothing of the model, the loss or the schedule was chosen by looking at the data. Public: every
@@ -48,6 +51,7 @@ class Training:
         "mechanism.noisy_sums",
         "mechanism.adaptive_sums",
         "mechanism.correlated_sums",
+        "mechanism.banded_sums",
     )
     dataset: Dataset
     units: str
@@ -60,6 +64,8 @@ class Training:
     parameters: int
     weights: str = ""
     done: int = 0
+    clips: Clips | None = field(default=None, metadata={LEFT_OUT: True})
+    """The clip of each group of layers, by the beginning of their names, where there are such groups."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clip", positive(self.clip, "clip"))
@@ -69,6 +75,7 @@ class Training:
         for name in ("times", "records", "number", "steps", "parameters"):
             natural(getattr(self, name), name, most=STEPS if name == "steps" else MOST)
         natural(self.done, "done", least=0, most=self.steps)
+        self._check_clips()
         if self.units == "user" and self.times != 1:
             raise InvalidInput("a person is one unit where units are users; nothing was done. Leave times out.")
         if self.units != "user" and self.records != 1:
@@ -106,7 +113,7 @@ class Training:
         noise = said.mechanism
         if noise.KIND not in self.ANSWERED_BY:
             raise Unsupported(f"a {self.KIND} by a {noise.KIND} is not a training run; no text was made.")
-        cycle = noise.KIND == "mechanism.correlated_sums"
+        ways = {"mechanism.correlated_sums": "cycle", "mechanism.banded_sums": "turns"}
         return trained(
             said,
             units=self.units,
@@ -118,7 +125,9 @@ class Training:
             clip=self.clip,
             multiplier=noise.multiplier,  # type: ignore[attr-defined]  # each of ANSWERED_BY has one
             weights=self.weights,
-            way="cycle" if cycle else "all" if self.rate == 1 else "sampled",
+            way=ways.get(noise.KIND, "all" if self.rate == 1 else "sampled"),
+            groups=getattr(noise, "groups", 1),
+            clips=self.clips,
             follows=noise.KIND == "mechanism.adaptive_sums",
         )
 
@@ -156,6 +165,8 @@ class Training:
         for name in ("steps", "rate", "parameters"):
             if getattr(mechanism, name) != getattr(self, name):
                 return f"must be for {name} = {getattr(self, name)}, as the run"
+        if self.clips is not None and mechanism.KIND != "mechanism.noisy_sums":
+            return "must be that of a clip for the whole gradient, and this run clips groups of layers"
         if getattr(mechanism, "clip", self.clip) != self.clip:
             return f"must begin with a clip of {self.clip}, as the run"
         return None
@@ -166,6 +177,14 @@ class Training:
         if problem is None and not self.weights:
             problem = "must have trained weights, identified by their digest"
         return problem
+
+    def _check_clips(self) -> None:
+        if self.clips is None:
+            return
+        groups = tuple((name, positive(one, "the clip of a group")) for name, one in self.clips)
+        if squared_clip(groups) > self.clip**2:
+            raise InvalidInput("the clips of groups are together longer than the clip; nothing was done.")
+        object.__setattr__(self, "clips", groups)
 
     def _check_protected(self, unit: Unit, limit: Limit | None) -> None:
         """Refuse whom this run does not protect, and sampling that would be claimed for others than are sampled."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from sfumato.learning.engine.bounds import ErrorBudget
-from sfumato.learning.engine.clipping import factors
+from sfumato.learning.engine.groups import ClipGroups, group_factors
 from sfumato.learning.engine.layers import BatchShape, Direct, LayerPart, part_of, with_views
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.record import Site
@@ -37,8 +37,12 @@ def fast_sum(
     into: dict[str, Tensor],
     batches: int,
     expected: dict[Site, int] | None = None,
+    groups: ClipGroups | None = None,
 ) -> tuple[Tensor, Tensor, dict[Site, str]]:
-    """Put the sum of clipped gradients into double precision tensors; return norms, losses, and each site's way."""
+    """Put the sum of clipped gradients into double precision tensors; return norms, losses, and each site's way.
+
+    With ``groups`` the gradient of each group of layers is clipped by itself, and ``clip`` does not count.
+    """
     units = present.shape[0]
     rows = units if kind == "record" else units * inputs[0].shape[1]
     shape = BatchShape(units=units, rows=rows, batches=batches)
@@ -65,9 +69,8 @@ def fast_sum(
     _keep(list(parts.values()), inputs[0].device.type)
     into = with_views(into, layers)
     here = present.any(1) if kind == "user" else present
-    norms, counted = _sum(
-        list(parts.values()), here, clip, into, ErrorBudget(units=units, batches=batches, crowded=False)
-    )
+    groups = groups or ClipGroups.of({"": clip})
+    norms, counted = _sum(parts, here, groups, into, ErrorBudget(units=units, batches=batches, crowded=False))
     losses = torch.where(counted, losses.detach(), 0.0).nan_to_num(0.0, 0.0, 0.0)
     return norms, losses, {site: part.way for site, part in parts.items()}
 
@@ -78,33 +81,36 @@ def single(values: Tensor) -> Tensor:
 
 
 def _sum(
-    parts: list[LayerPart], present: Tensor, clip: float, into: dict[str, Tensor], budget: ErrorBudget
+    sites: dict[Site, LayerPart], present: Tensor, groups: ClipGroups, into: dict[str, Tensor], budget: ErrorBudget
 ) -> tuple[Tensor, Tensor]:
-    """Measure all parts, clip, and sum them."""
+    """Measure all parts, clip those of each group, and sum them."""
+    parts, places = list(sites.values()), [groups.place(site.layer) for site in sites]
     budget = ErrorBudget(units=budget.units, batches=budget.batches, crowded=any(part.crowded for part in parts))
     with torch.autocast(present.device.type, enabled=False):
         measured = [part.measure() for part in parts]
     nothing = torch.zeros(present.shape[0], dtype=torch.float64, device=present.device)
-    squared = sum((squared for squared, _ in measured), nothing)
-    spread = sum((spread for _, spread in measured), nothing) if budget.crowded else None
-    found = factors(squared, spread, present, clip)
-    budget = replace(budget, clean=present.device.type == "cpu" and _finite(squared, spread))
+    squared, spread = [nothing] * len(groups.clips), [nothing] * len(groups.clips)
+    for place, (own, behind) in zip(places, measured, strict=True):
+        squared[place], spread[place] = squared[place] + own, spread[place] + behind if budget.crowded else nothing
+    crowd = spread if budget.crowded else None
+    found = group_factors(squared, crowd, present, groups.clips)
+    budget = replace(budget, clean=present.device.type == "cpu" and _finite([*squared, *(crowd or ())]))
     filled = {part.fills for part in parts}
     for name, value in into.items():
         if name not in filled:
             value.zero_()
     with torch.autocast(present.device.type, enabled=False):
-        for part in parts:
-            part.put(found.factors, into, budget)
+        for part, place in zip(parts, places, strict=True):
+            part.put(found.factors[place], into, budget)
     return found.norms, found.counted
 
 
-def _finite(squared: Tensor, spread: Tensor | None) -> bool:
+def _finite(squared: list[Tensor]) -> bool:
     """Whether all squares are finite, absent units' too; then all values are, and need not be looked through again.
 
     What is summed is the same either way.
     """
-    return bool(torch.isfinite(squared).all()) and (spread is None or bool(torch.isfinite(spread).all()))
+    return all(bool(torch.isfinite(each).all()) for each in squared)
 
 
 def _keep(parts: list[LayerPart], device: str) -> None:

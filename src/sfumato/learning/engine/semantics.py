@@ -10,7 +10,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
 
-from sfumato.learning.engine.clipping import factors
+from sfumato.learning.engine.groups import ClipGroups, group_factors, owner
 from sfumato.learning.engine.layers import forward_of
 from sfumato.learning.engine.losses import Kind, Loss, unit_losses
 from sfumato.learning.engine.measure import squares
@@ -36,8 +36,11 @@ def semantic_sum(
     kind: Kind,
     into: dict[str, Tensor],
     chunk: int | None = None,
+    groups: ClipGroups | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Put the sum of clipped gradients into double precision tensors; return norms and losses.
+
+    With ``groups`` the gradient of each group of layers is clipped by itself, and ``clip`` does not count.
 
     Whatever the model writes to in one chunk, or for one unit alone, is put back before the next one. What it computes
     from has memory of its own each time: a unit alone finds no other unit behind it, nor what an attempt wrote to it.
@@ -47,6 +50,8 @@ def semantic_sum(
     size = sum(value.numel() for value in parameters.values())
     chunk = chunk or max(1, min(len(present), MEMORY // max(1, size)))
     call = vmap(one, in_dims=(None, 0, None if targets is None else 0, 0), randomness="different")
+    groups = groups or ClipGroups.of({"": clip})
+    places = {name: groups.place(owner(name)) for name in parameters}
     for value in into.values():
         value.zero_()
     norms, losses = [], []
@@ -58,11 +63,16 @@ def semantic_sum(
             except RuntimeError:  # something in the model cannot be computed for many units at once
                 kept.restore()
                 gradients, values = _one_by_one(one, parameters, some, target, here, kept)
-        squared = torch.stack([squares(g.flatten(1)) for g in gradients.values()]).sum(0)
-        found = factors(squared, None, here.any(1) if kind == "user" else here, clip)
+        measured = {name: squares(g.flatten(1)) for name, g in gradients.items()}
+        nothing = torch.zeros_like(next(iter(measured.values())))
+        squared = [
+            torch.stack([measured[name] for name in measured if places[name] == place] or [nothing]).sum(0)
+            for place in range(len(groups.clips))
+        ]
+        found = group_factors(squared, None, here.any(1) if kind == "user" else here, groups.clips)
         for name, gradient in gradients.items():
             clean = torch.nan_to_num(gradient.flatten(1).double(), 0.0, 0.0, 0.0)
-            into[name].add_((found.factors @ clean).view_as(into[name]))
+            into[name].add_((found.factors[places[name]] @ clean).view_as(into[name]))
         norms.append(found.norms)
         losses.append(torch.where(found.counted, values, 0.0).nan_to_num(0.0, 0.0, 0.0))
     return torch.cat(norms), torch.cat(losses)

@@ -1,5 +1,6 @@
 """Clipped sums: what a step of private training needs of a model and a batch."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,7 @@ from sfumato.core.deprecation import renamed
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.learning.engine.bounds import FEW, LARGEST, MANY, SMALLEST
 from sfumato.learning.engine.fast import fast_sum
+from sfumato.learning.engine.groups import ClipGroups
 from sfumato.learning.engine.losses import Kind, Loss
 from sfumato.learning.engine.plan import PassPlan, key, plan
 from sfumato.learning.engine.semantics import semantic_sum
@@ -44,6 +46,8 @@ class Engine:
 
     A unit is a record, a user with all records of theirs that are in the batch (the loss is the mean over them), or a
     group whose members the model sees as one batch and the loss as one thing. The loss is asked for one unit at a time.
+    With ``clips`` the gradients of groups of layers are clipped each by itself, by the beginning of the layers' names
+    (``{"body": 1.0, "head": 0.5}``, all others by ``""``); the clip of the whole is then √Σ clip².
 
     Guarantee: one unit moves the sum of a step by at most clip · (1 + SLACK) in the l2 norm, however many others there
     are, if it changes who is in at most ``batches`` physical batches. A unit whose gradient is not finite counts
@@ -67,6 +71,7 @@ class Engine:
         unit: Kind = "record",
         grad_mode: GradMode = "auto",
         batches: int = 2,
+        clips: Mapping[str, float] | None = None,
     ) -> None:
         if unit not in ("record", "user", "group"):
             raise InvalidInput(f"unit must be 'record', 'user' or 'group', not {unit!r}; nothing was done.")
@@ -76,8 +81,12 @@ class Engine:
             raise InvalidInput(f"batches must be at least 1, not {batches}; nothing was done.")
         check_layers(model)
         self.model, self.loss, self.unit, self.grad_mode, self.batches = model, loss, unit, grad_mode, batches
-        self.clip = clip
         self._parameters = dict(model.named_parameters())
+        self._groups = None if clips is None else ClipGroups.of(clips)
+        for one in (clip,) if self._groups is None else (*self._groups.clips, self._groups.total):
+            self.clip = one  # each lies within bounds, and the last one is that of the whole
+        if self._groups is not None:
+            self._groups.check(name for name, value in self._parameters.items() if value.requires_grad)
         self.unchanged: AbstractContextManager[object] = Unchanged(model, loss)
         self._plans: dict[tuple[object, ...], PassPlan] = {}
         self.memory: Tensor | None = None  # a flat sum that is done with: fresh memory is slow
@@ -85,7 +94,7 @@ class Engine:
 
     @property
     def clip(self) -> float:
-        """The most that one unit's gradient may be long; it may be set anew before each sum."""
+        """The most that one unit's gradient may be long; it may be set anew before each sum, but not with groups."""
         return self._clip
 
     @clip.setter
@@ -131,10 +140,19 @@ class Engine:
                     into=into,
                     batches=self.batches,
                     expected=planned.calls,
+                    groups=self._groups,
                 )
             else:
                 norms, losses = semantic_sum(
-                    self.model, self.loss, inputs, targets, present, clip=self.clip, kind=self.unit, into=into
+                    self.model,
+                    self.loss,
+                    inputs,
+                    targets,
+                    present,
+                    clip=self.clip,
+                    kind=self.unit,
+                    into=into,
+                    groups=self._groups,
                 )
         return ClippedSum(sums=into, flat=flat, norms=norms, losses=losses)
 

@@ -1,10 +1,11 @@
 """Examples that a vault holds for learning: inputs and targets of persons, and how questions are answered."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar  # settings of a search are of any type
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
@@ -34,9 +35,11 @@ from sfumato.learning.units import Units, listed_ids, typed
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from sfumato.learning.clip_groups import Clip
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.trainer import Trainer
+    from sfumato.learning.tuner import Tuner
 
 __all__ = ["ExampleStore"]
 
@@ -191,13 +194,14 @@ class ExampleStore:
         loss: "Callable[..., Tensor]",
         *,
         data: Units,
-        clip: Exact = 1,
+        clip: "Clip" = 1,
         grad_mode: str = "auto",
         augmentations: "Multiplied | None" = None,
     ) -> "Trainer":
         """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
 
-        ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step.
+        ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step. With
+        a dict, ``{"body": 1, "head": 0.5}``, layers whose names begin like this are held to a norm of their own.
         ``grad_mode`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``augmentations`` how
         each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). Nothing is read and nothing is
         spent; :meth:`~sfumato.learning.Trainer.fit` charges.
@@ -246,6 +250,49 @@ class ExampleStore:
 
         return Evaluator(
             self._sessions, data=data, evaluations=evaluations, epsilon=epsilon, delta=delta, metric=metric
+        )
+
+    def tuning(
+        self,
+        build: "Callable[..., nn.Module]",
+        loss: "Callable[..., Tensor]",
+        *,
+        data: Units,
+        candidates: Sequence[Mapping[str, Any]],
+        held_out: Exact = Fraction(1, 5),
+        metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
+        grad_mode: str = "auto",
+    ) -> "Tuner":
+        """Declare a search over settings of training runs, of which the best model is released for one charge.
+
+        Each of ``candidates`` is a dict: ``lr``, ``clip``, ``batch``, ``steps``, ``epochs`` and ``optimizer`` are those
+        of its run, all other settings are what ``build(**settings)`` makes its model with. Each unit is held out with
+        probability ``held_out``, and models are judged by how many of these they get right, with noise; ``metric`` is
+        that of an :meth:`evaluator`. Nothing is read and nothing is spent; :meth:`~sfumato.learning.Tuner.fit` charges.
+
+        >>> import torch, sfumato as sf
+        >>> from sfumato.learning import Units
+        >>> budget = sf.Budget(epsilon=2, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
+        >>> data = Units(torch.zeros(50, 3), torch.zeros(50).long(), n_units=50, name="visits", version="1")
+        >>> search = vault.tuning(lambda: torch.nn.Linear(3, 2), torch.nn.functional.cross_entropy, data=data,
+        ...                       candidates=[{"lr": 0.1}, {"lr": 1.0}])
+        >>> found = search.fit(steps=2, batch=40, expected_runs=2, most=3, epsilon=1, delta=1e-7)
+        >>> found.release.charged.epsilon, vault.left.epsilon, found.settings["lr"] in (0.1, 1.0)
+        (Fraction(1, 1), Fraction(1, 1), True)
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.tuner import Tuner
+
+        return Tuner(
+            self._sessions,
+            build,
+            loss,
+            data=data,
+            candidates=candidates,
+            held_out=held_out,
+            metric=metric,
+            grad_mode=grad_mode,
         )
 
     def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:

@@ -160,7 +160,8 @@ def _after(said: Statement, run: Training, step: int) -> Fraction:
     if step >= run.steps:
         return whole
     if isinstance(event, Repeated):
-        return min(whole, accounting.epsilon(Repeated(event=event.event, times=step), delta=delta))
+        turns = -(-step // getattr(said.mechanism, "groups", 1))
+        return min(whole, accounting.epsilon(Repeated(event=event.event, times=turns), delta=delta))
     if isinstance(event, Gaussian) and isinstance(said.mechanism, CorrelatedSums):
         part = said.mechanism.after(step) / said.mechanism.squared
         some = Gaussian(l2_squared=part * event.l2_squared, sigma_squared=event.sigma_squared)
