@@ -103,7 +103,7 @@ def test_fit_learns_by_the_steps_of_a_device(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Run, "_prepare", prepared)
     monkeypatch.setattr(Run, "_settled", lambda self: None)  # there is no device to wait for
-    monkeypatch.setattr(DeviceSteps, "noisy", lambda self, laid: (made.append(1), noisy(self, laid))[1])
+    monkeypatch.setattr(DeviceSteps, "noisy", lambda self, laid, step: (made.append(1), noisy(self, laid, step))[1])
     torch.manual_seed(0)
     targets = torch.arange(2000) % 2
     inputs = torch.randn(2000, WIDTH) + 4 * targets[:, None]

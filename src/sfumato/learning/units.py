@@ -2,8 +2,8 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.core.deprecation import renamed
@@ -13,6 +13,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.given import GivenRows
+from sfumato.learning.laid import Laid
 from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.training import KINDS
@@ -20,39 +21,13 @@ from sfumato.learning.training import KINDS
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import torch
     from torch import Tensor
 
-__all__ = ["Laid", "Units", "listed_ids", "typed"]
+    from sfumato.learning.item_rows import Key
+    from sfumato.learning.laid import ReadRows
+    from sfumato.tables.table import Table
 
-
-@dataclass(frozen=True, slots=True)
-class Laid:
-    """Units laid out for training, one a place of the first axis. Sensitive: all of it, and how many there are.
-
-    ``places`` are the rows of each unit (units, records), and ``present`` says which of them count; without them a unit
-    is one row.
-    """
-
-    inputs: "tuple[Tensor, ...]"
-    targets: "Tensor"
-    number: int
-    places: "Tensor | None" = None
-    present: "Tensor | None" = None
-
-    def near(self, device: "torch.device") -> "Laid":
-        """The same units on a device, if all of them take less than a quarter of its free memory."""
-        import torch
-
-        if device.type != "cuda":
-            return self
-        wanted = sum(part.nbytes for part in (*self.inputs, self.targets))
-        if 4 * wanted > torch.cuda.mem_get_info(device)[0]:
-            return self
-        there = None if self.places is None else self.places.to(device)
-        present = None if self.present is None else self.present.to(device)
-        inputs = tuple(part.to(device) for part in self.inputs)
-        return replace(self, inputs=inputs, targets=self.targets.to(device), places=there, present=present)
+__all__ = ["Laid", "Units", "listed_ids", "model_number", "typed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +52,8 @@ class Units:
     """Private data to train on, and the public facts about it. Nothing of it is read before a run was charged.
 
     ``inputs`` is one array, tensor or data frame, or a tuple of several, whose rows go together; ``targets`` another.
+    Of arrays that are mapped from a file (``numpy.load(…, mmap_mode="r")``) rows are read step by step.
+    :meth:`of_dataset` takes datasets, :meth:`of_table` a table of the vault.
     ``n_units`` is how many units there are, as far as the public knows: what is learned is divided by it, never by how
     many there really are. ``name`` and ``version`` are what certificates state.
 
@@ -140,8 +117,10 @@ class Units:
             1 if max_records_per_unit is None else natural(max_records_per_unit, "max_records_per_unit")
         )
         self.times = 1 if times is None else natural(times, "times")
-        self._inputs = tuple(_tensor(part) for part in (inputs if isinstance(inputs, tuple) else (inputs,)))
-        self._targets, self._ids = _tensor(targets), None if ids is None else listed_ids(ids)
+        parts = (*(inputs if isinstance(inputs, tuple) else (inputs,)), targets)
+        *found, self._targets = (_tensor(part) for part in parts)
+        self._inputs, self._ids = tuple(found), None if ids is None else listed_ids(ids)
+        self._source = _stored(parts, (*self._inputs, self._targets))
         self._seating: _Seating | None = None
         self._check_rows()
 
@@ -189,6 +168,102 @@ class Units:
         made._seating = _Seating(groups=groups, roster=listed, persons=persons)
         return made
 
+    @classmethod
+    def of_dataset(
+        cls,
+        dataset: object,
+        *,
+        like: object = None,
+        inputs: "Key | Sequence[Key] | None" = None,
+        targets: "Key | None" = None,
+        ids: GivenRows = None,
+        batched: bool = False,
+        n_units: int | None = None,
+        name: str | None = None,
+        version: str | None = None,
+        max_records_per_unit: int | None = None,
+        times: int | None = None,
+    ) -> "Units":
+        """Units whose rows are items of a dataset: a map-style one of torch, or one of Hugging Face.
+
+        ``like`` is one invented item, a tuple or a dictionary, of the shapes and types that items have; a TensorDataset
+        says these itself. ``inputs`` and ``targets`` are where they lie in an item: names, or places in a tuple, whose
+        last part is the target if nothing else is said. ``ids`` is an array with an id for each item, or where the id
+        lies in an item: a column of Hugging Face is read by itself, of other datasets all items are read once for it.
+        The rest is as for :class:`Units`.
+
+        Items are made when a step has drawn them, one by one, and what they draw is seeded by the step and the row. An
+        item that raises, has another shape or type, or is not finite counts for nothing; of a person the other items
+        count. With ``batched`` the dataset's ``__getitems__`` makes many at once: then you vouch that it makes each of
+        its own row, and pads or scales nothing by the others.
+
+        Guarantee: that of :class:`Units`; before the charge neither an item nor the length is asked for, and how many
+        there are is told by nothing. Ids beyond the last item, and items beyond the last id, are nobody's. Assumes: an
+        item is made of its own row; code of the dataset that itself holds the data can carry it anywhere, and is
+        outside of the guarantee.
+
+        >>> import torch
+        >>> from torch.utils.data import TensorDataset
+        >>> Units.of_dataset(TensorDataset(torch.zeros(3, 2), torch.zeros(3)), n_units=3, name="visits", version="1")
+        <units 'visits': records, declared 3>
+        """
+        from sfumato.learning.dataset_units import units_of_dataset
+
+        return units_of_dataset(
+            dataset,
+            like=like,
+            inputs=inputs,
+            targets=targets,
+            ids=ids,
+            batched=batched,
+            n_units=n_units,
+            name=name,
+            version=version,
+            max_records_per_unit=max_records_per_unit,
+            times=times,
+        )
+
+    @classmethod
+    def of_table(
+        cls,
+        table: "Table",
+        *,
+        inputs: "Sequence[str]",
+        targets: str,
+        n_units: int | None = None,
+        max_records_per_unit: int | None = None,
+        times: int | None = None,
+    ) -> "Units":
+        """Units whose rows are those of a table of the vault, by its columns.
+
+        Columns of ``inputs`` become numbers by what was declared with the table: those with ``bounds`` are held to
+        them and scaled to −1 to 1, with 0 for a missing one; those with ``keys`` become a place for each key. The
+        column of ``targets`` is the number of its key, from 0, or a number held to its bounds; rows without one do not
+        count. In a vault of users the column of the unit says whose rows they are, and ``max_records_per_unit`` is that
+        of the table's limit if nothing else is said. Rows are read at once, after the charge, and kept in memory.
+
+        Guarantee: that of :class:`Units`. Which rows of a person count depends on that person's rows alone, in whatever
+        order the engine gives them. Assumes: what was declared with the table is public.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> budget = sf.Budget(epsilon=1, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
+        >>> table = vault.table(pa.table({"age": [40, 60], "died": [False, True]}), name="stays", version="1",
+        ...                     bounds={"age": (0, 100)}, keys={"died": [False, True]})
+        >>> Units.of_table(table, inputs=["age"], targets="died", n_units=2)
+        <units 'stays': records, declared 2>
+        """
+        from sfumato.learning.vault_tables import VaultTableUnits
+
+        return VaultTableUnits(
+            table,
+            inputs=inputs,
+            targets=targets,
+            n_units=n_units,
+            max_records_per_unit=max_records_per_unit,
+            times=times,
+        )
+
     def _check_rows(self) -> None:
         """Refuse parts that cannot go together; whether their lengths are equal is all that this tells."""
         parts = (*self._inputs, self._targets)
@@ -204,6 +279,9 @@ class Units:
     def named(self) -> bool:
         """Whether ids tell persons apart. Public."""
         return self._ids is not None
+
+    def check_home(self, notary: object) -> None:
+        """Refuse data that another vault holds; what a user hands over has no home of its own."""
 
     def check(self, unit: Unit) -> None:
         """Refuse data whose units are not those that a vault protects; reads nothing."""
@@ -226,31 +304,42 @@ class Units:
         """
         import torch
 
+        from sfumato.learning.stored_rows import invented
+
         middle = (size, self.max_records_per_unit) if self.kind == "user" else (size,)
         if self._seating is not None:
             middle = (size, len(self._seating.groups.groups[0]))
-        inputs = tuple(_made(part, middle) for part in self._inputs)
+        inputs = tuple(invented(part[:0].new_empty(part.shape[1:]), middle) for part in self._inputs)
         targets = torch.zeros((*middle, *self._targets.shape[1:]), dtype=self._targets.dtype)
         return inputs, targets, torch.ones(middle if self.kind == "user" else (size,), dtype=torch.bool)
 
     def laid(self, key: bytes) -> Laid:
         """Read the data and lay it out, after the charge; ``key`` is secret, 64 bytes at most. Sensitive: all."""
+        inputs, targets, source = self._inputs, self._targets, self._source
+        places, present = self._laid_places(self._ids, key)
+        number = len(targets) if places is None else len(places)
+        if source is not None:
+            return Laid.read_from(source, number, places, present)
+        if places is None or present is not None:
+            return Laid(inputs, targets, number, places, present)
+        return Laid(tuple(part[places] for part in inputs), targets[places], number)
+
+    def _laid_places(self, ids: "Array | None", key: bytes) -> "tuple[Tensor | None, Tensor | None]":
+        """The rows of each unit, and which of them count: None where each row is a unit, and where all count."""
         import torch
 
-        inputs, targets = self._inputs, self._targets
-        if self._ids is None:
-            return Laid(inputs, targets, len(targets))
+        if ids is None:
+            return None, None
         if self._seating is not None:
-            found = self._seating.found(self._ids, key)
-            there = torch.tensor(found, dtype=torch.int64).reshape(len(found), len(self._seating.groups.groups[0]))
-            return Laid(tuple(part[there] for part in inputs), targets[there], len(found))
-        kept = kept_rows(self._ids, self.max_records_per_unit if self.kind == "user" else self.times, key)
+            found = self._seating.found(ids, key)
+            members_of = len(self._seating.groups.groups[0])
+            return torch.tensor(found, dtype=torch.int64).reshape(len(found), members_of), None
+        kept = kept_rows(ids, self.max_records_per_unit if self.kind == "user" else self.times, key)
         if self.kind != "user":
-            chosen = torch.from_numpy(kept[kept >= 0])
-            return Laid(tuple(part[chosen] for part in inputs), targets[chosen], len(chosen))
+            return torch.from_numpy(kept[kept >= 0]), None
         present = kept >= 0
         kept[~present] = 0
-        return Laid(inputs, targets, len(kept), torch.from_numpy(kept), torch.from_numpy(present))
+        return torch.from_numpy(kept), torch.from_numpy(present)
 
 
 def typed(rows: GivenRows) -> GivenRows:
@@ -366,9 +455,14 @@ def _lot(about: bytes, key: bytes) -> bytes:
 
 
 def _tensor(part: GivenRows) -> "Tensor":
-    """A column, an array, a frame or a tensor as a tensor of the numbers that models take."""
+    """A column, an array, a frame or a tensor as a tensor of the numbers that models take.
+
+    Of a mapped file it is a made-up one of the same shape, which takes no memory: its rows are read step by step.
+    """
     import numpy as np
     import torch
+
+    from sfumato.learning.stored_rows import is_mapped
 
     if isinstance(part, torch.Tensor):
         found = part.detach()
@@ -376,19 +470,34 @@ def _tensor(part: GivenRows) -> "Tensor":
         array = np.asarray(typed(part))
         if array.dtype.kind not in "biuf":
             raise InvalidInput("units to train on are numbers; nothing was read. Encode text and dates first.")
+        if not array.dtype.isnative:
+            raise InvalidInput(
+                "these numbers have the bytes of another machine; nothing was read. Say array.astype(array.dtype."
+                "newbyteorder('='))."
+            )
+        if is_mapped(part) and array.ndim:
+            like = model_number(torch.from_numpy(np.zeros(1, array.dtype)), flat=array.ndim == 1)
+            return like[0].expand(array.shape)
         found = torch.from_numpy(np.ascontiguousarray(array if array.flags.writeable else array.copy()))
+    return model_number(found, flat=found.ndim == 1)
+
+
+def model_number(found: "Tensor", *, flat: bool) -> "Tensor":
+    """Numbers of the types that models take: no double precision, and in a column (``flat``) no short integers."""
+    import torch
+
     if found.dtype == torch.float64:
-        found = found.float()
-    if found.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8, torch.bool) and found.ndim == 1:
-        found = found.long()
+        return found.float()
+    if flat and found.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8, torch.bool):
+        return found.long()
     return found
 
 
-def _made(part: "Tensor", middle: tuple[int, ...]) -> "Tensor":
-    import torch
+def _stored(parts: tuple[GivenRows, ...], like: "tuple[Tensor, ...]") -> "ReadRows | None":
+    """What reads the rows some at a time where one of the parts is a mapped file; None where memory holds all."""
+    from sfumato.learning.stored_rows import StoredRows, is_mapped
 
-    shape = (*middle, *part.shape[1:])
-    if part.dtype.is_floating_point:
-        count = int(torch.tensor(shape).prod())
-        return torch.sin(torch.arange(count) * 0.7853981 + 0.3).reshape(shape).to(part.dtype)
-    return torch.zeros(shape, dtype=part.dtype)
+    if not any(is_mapped(part) for part in parts):
+        return None
+    held = [part if is_mapped(part) else tensor for part, tensor in zip(parts, like, strict=True)]
+    return StoredRows(held, [tensor.new_empty(tensor.shape[1:]) for tensor in like])
