@@ -2,6 +2,7 @@
 
 import mmap
 from collections.abc import Sequence
+from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["StoredRows", "blank_rows", "invented", "is_mapped", "mapped_file"]
 
 HELD = 1 << 26
-"""Of a mapped file so many bytes are read before its pages are given back."""
+"""Of a mapped file no more bytes than these are in memory before its pages are given back."""
+AROUND = 1 << 21
+"""Whoever touches a mapped file is given a page of up to so many bytes."""
 CHUNK = 1 << 26
 
 
@@ -45,8 +48,7 @@ class StoredRows:
         self, arrays: "Sequence[Array]", like: Sequence[Tensor], index: "npt.NDArray[np.int64] | None" = None
     ) -> None:
         self._arrays, self._like, self._index = list(arrays), list(like), index
-        self._files = [found for each in arrays if (found := mapped_file(each)) is not None]
-        self._read, self._alone = 0, Lock()
+        self._alone = Lock()
 
     def blank(self, size: int) -> tuple[tuple[Tensor, ...], Tensor]:
         """Invented rows of the same shapes and types. Public."""
@@ -59,11 +61,7 @@ class StoredRows:
         ordered, back = wanted[order], np.empty_like(order)
         back[order] = np.arange(len(order))
         with self._alone:
-            parts = [
-                _taken(array, ordered)[torch.from_numpy(back)].to(like.dtype)
-                for array, like in zip(self._arrays, self._like, strict=True)
-            ]
-            self._let_go(sum(array[:1].nbytes * len(ordered) for array in self._arrays))
+            parts = [self._part(place, ordered)[torch.from_numpy(back)] for place in range(len(self._arrays))]
         return tuple(parts[:-1]), parts[-1], torch.ones(len(rows), dtype=torch.bool)
 
     def near(self, device: torch.device) -> tuple[tuple[Tensor, ...], Tensor] | None:
@@ -80,12 +78,33 @@ class StoredRows:
                 there[start : start + len(part)] = part
         return tuple(moved[:-1]), moved[-1]
 
-    def _let_go(self, size: int) -> None:
-        self._read += size
-        if self._read >= HELD:
-            self._read = 0
-            for file in self._files:
+    def _part(self, place: int, rows: "npt.NDArray[np.int64]") -> Tensor:
+        """Rows of one array, in their order; of a mapped file some at a time, and then its pages are given back."""
+        array, like = self._arrays[place], self._like[place]
+        if isinstance(array, Tensor):
+            return array.detach()[torch.from_numpy(rows).to(array.device)].cpu().to(like.dtype)
+        file, whole = mapped_file(array), np.asarray(array)
+        found = torch.empty((len(rows), *like.shape), dtype=like.dtype)
+        cuts = [] if file is None else _cuts(rows, whole[:1].nbytes)
+        for start, stop in pairwise([0, *cuts, len(rows)]):
+            found[start:stop] = torch.from_numpy(np.take(whole, rows[start:stop], axis=0))
+            if file is not None and whole.nbytes > HELD:
                 file.madvise(mmap.MADV_DONTNEED)
+        return found
+
+
+def _cuts(rows: "npt.NDArray[np.int64]", size: int) -> list[int]:
+    """Where rows of so many bytes, in their order, are cut so that each part touches no more than ``HELD`` of a file.
+
+    >>> _cuts(np.arange(4) * 40, 1 << 20)
+    []
+    >>> _cuts(np.arange(100), 1 << 20)
+    [64]
+    """
+    first, last = rows * size // AROUND, ((rows + 1) * size - 1) // AROUND
+    fresh = last - np.maximum(np.concatenate(([-1], last[:-1])), first - 1)
+    part = (np.cumsum(fresh) - 1) // max(1, HELD // AROUND)
+    return [int(place) + 1 for place in np.flatnonzero(np.diff(part))]
 
 
 def is_mapped(array: Thing) -> bool:
@@ -130,9 +149,3 @@ def invented(like: Tensor, lead: tuple[int, ...]) -> Tensor:
         count = int(torch.tensor(shape).prod())
         return torch.sin(torch.arange(count) * 0.7853981 + 0.3).reshape(shape).to(like.dtype)
     return torch.zeros(shape, dtype=like.dtype)
-
-
-def _taken(array: "Array", rows: "npt.NDArray[np.int64]") -> Tensor:
-    if isinstance(array, Tensor):
-        return array.detach()[torch.from_numpy(rows).to(array.device)].cpu()
-    return torch.from_numpy(np.take(np.asarray(array), rows, axis=0))
