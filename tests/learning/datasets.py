@@ -53,6 +53,8 @@ class ColumnDataset:
     a name a column; ``with_transform`` has a function make what is given of a mapping of lists, for many rows at once.
     """
 
+    __module__ = "datasets.arrow_dataset"  # by this the library is known; it is not installed here
+
     def __init__(self, columns: Mapping[str, list[Any]], form: str | None = None, transform: Any = None) -> None:
         self._columns, self._form, self._transform = dict(columns), form, transform
         self.asked: list[Any] = []
@@ -66,17 +68,17 @@ class ColumnDataset:
         return {"type": self._form, "format_kwargs": {}, "columns": self.column_names, "output_all_columns": False}
 
     def with_format(self, form: str | None) -> "ColumnDataset":
-        other = ColumnDataset(self._columns, form)
+        other = type(self)(self._columns, form)
         other.asked = self.asked
         return other
 
     def with_transform(self, transform: Any) -> "ColumnDataset":
-        other = ColumnDataset(self._columns, "custom", transform)
+        other = type(self)(self._columns, "custom", transform)
         other.asked = self.asked
         return other
 
     def select_columns(self, names: list[str]) -> "ColumnDataset":
-        other = ColumnDataset({name: self._columns[name] for name in names}, self._form, self._transform)
+        other = type(self)({name: self._columns[name] for name in names}, self._form, self._transform)
         other.asked = self.asked
         return other
 
@@ -94,7 +96,13 @@ class ColumnDataset:
         return {name: column[0] for name, column in batch.items()} if isinstance(rows, int) else batch
 
 
-def columns() -> ColumnDataset:
+class ForeignColumns(ColumnDataset):
+    """The same from somebody else."""
+
+    __module__ = "elsewhere"
+
+
+def columns(kind: type[ColumnDataset] = ColumnDataset) -> ColumnDataset:
     """The same rows in columns."""
     inputs, targets = rows_of()
-    return ColumnDataset({"x": inputs.tolist(), "y": targets.tolist(), "id": list(IDS)})
+    return kind({"x": inputs.tolist(), "y": targets.tolist(), "id": list(IDS)})

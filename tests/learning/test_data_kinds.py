@@ -31,6 +31,7 @@ from tests.learning.datasets import (  # noqa: E402
     NUMBER,
     WIDTH,
     ColumnDataset,
+    ForeignColumns,
     Items,
     columns,
     named,
@@ -237,6 +238,27 @@ def test_of_a_person_the_other_items_count() -> None:
 def test_units_whose_items_all_fail_are_noise_and_no_error(kind: str) -> None:
     items = Items(raised) if kind == "pairs" else Items(lambda row: [raised, ODD["shape"]][row % 2](row))
     weights(Units.of_dataset(items, like=LIKE, **FACTS))
+
+
+def test_a_transform_and_a_class_of_somebody_else_see_one_row_at_a_time() -> None:
+    """A transform that pads to the longest row of a batch couples people where it sees several."""
+    seen: list[int] = []
+
+    def padded(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        seen.append(len(batch["x"]))
+        longest = max(len(each) + (each == batch["x"][0]) for each in batch["x"])
+        return {**batch, "x": [each + [0.0] * (longest - len(each) - 1) for each in batch["x"]]}
+
+    everybody = torch.arange(NUMBER), torch.ones(NUMBER, dtype=torch.bool)
+    data = Units.of_dataset(columns().with_transform(padded), **NAMED, **FACTS).laid(b"k")
+    assert data.gathered(*everybody)[2].all()
+    assert set(seen) == {1}
+    foreign = columns(ForeignColumns)
+    assert Units.of_dataset(foreign, **NAMED, **FACTS).laid(b"k").gathered(*everybody)[2].all()
+    assert all(type(each) is int for each in foreign.asked if each != "len")
+    plain = columns()
+    Units.of_dataset(plain, **NAMED, **FACTS).laid(b"k").gathered(*everybody)
+    assert list(range(NUMBER)) in plain.asked
 
 
 # Draws inside items

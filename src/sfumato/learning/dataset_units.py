@@ -185,7 +185,7 @@ class DatasetUnits(Units):
         length = 0 if found is FAILED else found
         if self._parts.ids is None and not self._batched and (held := self._held()) is not None:
             return held, length
-        if _has_columns(self._dataset) and not _is_transformed(self._dataset):
+        if _is_read_by_columns(self._dataset):
             plain = self._dataset.with_format(None)
             return ColumnRows(plain, keys=cast("list[str]", self._parts.keys), like=self._parts.like), length
         return ItemRows(self._dataset, keys=self._parts.keys, like=self._parts.like, batched=self._batched), length
@@ -231,10 +231,15 @@ def _has_columns(dataset: object) -> bool:
     return all(hasattr(dataset, each) for each in ("column_names", "with_format", "__getitem__", "__len__"))
 
 
-def _is_transformed(dataset: Thing) -> bool:
-    """Whether code of the user makes the items of a dataset of columns (``with_transform``)."""
+def _is_read_by_columns(dataset: Thing) -> bool:
+    """Whether rows are read many at once: in datasets of the library itself, unless code of the user makes items.
+
+    A transform (``with_transform``) sees all rows that are asked for at once, and could pad or scale each by the
+    others; it is asked for one at a time, and so is a class of somebody else.
+    """
     formatted = getattr(dataset, "format", None)
-    return not isinstance(formatted, Mapping) or formatted.get("type") == "custom"
+    ours = type(dataset).__module__.partition(".")[0] == "datasets" and _has_columns(dataset)
+    return ours and isinstance(formatted, Mapping) and formatted.get("type") != "custom"
 
 
 def _tensors_of(dataset: object) -> "tuple[tuple[Tensor, ...], Thing] | None":
