@@ -23,7 +23,6 @@ from torch import Tensor, nn  # noqa: E402
 from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset  # noqa: E402
 
 from sfumato.learning import Units  # noqa: E402
-from sfumato.learning.dataset_units import DatasetUnits  # noqa: E402
 from sfumato.learning.item_draws import ItemDraws  # noqa: E402
 from sfumato.learning.item_rows import ColumnRows, ItemRows  # noqa: E402
 from tests.learning.datasets import (  # noqa: E402
@@ -485,9 +484,7 @@ def test_units_of_datasets_evaluate_as_tensors_do() -> None:
 
 
 def test_the_class_is_the_librarys_own() -> None:
-    assert type(Units.of_dataset(pairs(), like=LIKE, **FACTS)) is DatasetUnits
-
-    class Own(DatasetUnits):
+    class Own(Units):
         pass
 
     data = Units.of_dataset(pairs(), like=LIKE, **FACTS)

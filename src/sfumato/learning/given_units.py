@@ -1,11 +1,10 @@
 """What may be given as data to learn from: units, with their public facts; anything else with the way to make them."""
 
 from sfumato.errors import InvalidInput
-from sfumato.learning.dataset_units import WRAP, DatasetUnits, refuse_dataset
+from sfumato.learning.dataset_rows import WRAP, refuse_dataset
 from sfumato.learning.stored_rows import is_mapped
 from sfumato.learning.table_units import TableUnits
 from sfumato.learning.units import Units
-from sfumato.learning.vault_tables import VaultTableUnits
 from sfumato.tables.table import Table
 
 __all__ = ["check_units"]
@@ -19,7 +18,7 @@ def check_units(data: object) -> None:
     >>> rows = TensorDataset(torch.zeros(3, 2), torch.zeros(3))
     >>> check_units(Units.of_dataset(rows, n_units=3, name="visits", version="1"))
     """
-    if type(data) in (Units, TableUnits, DatasetUnits, VaultTableUnits):
+    if type(data) in (Units, TableUnits):
         return
     refuse_dataset(data)
     if isinstance(data, Table):

@@ -1,13 +1,16 @@
 """Units laid out for training: which rows each has, and how the rows of some of them are gathered."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+from sfumato.core.foreign import Array
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["Laid", "ReadRows"]
+__all__ = ["Laid", "LateRows", "OpenedRows", "ReadRows", "fits_on"]
 
 
 class ReadRows(Protocol):
@@ -28,6 +31,39 @@ class ReadRows(Protocol):
 
     def near(self, device: "torch.device") -> "tuple[tuple[Tensor, ...], Tensor] | None":
         """All rows on a device, if it has the memory for that; None where they are better read step by step."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRows:
+    """Rows once they may be read: how many there are, whose they are, and the rows or what reads them. Sensitive."""
+
+    inputs: "tuple[Tensor, ...]"
+    targets: "Tensor"
+    number: int
+    ids: "Array | None"
+    source: ReadRows | None = None
+
+
+class LateRows(Protocol):
+    """Rows of which nothing is known before the charge but what was declared."""
+
+    @property
+    def like(self) -> "Sequence[Tensor]":
+        """One invented row: the inputs, and last the target. Public."""
+        ...
+
+    @property
+    def named(self) -> bool:
+        """Whether ids tell persons apart. Public."""
+        ...
+
+    def check_home(self, notary: object) -> None:
+        """Refuse rows of another vault than that with this notary; reads nothing."""
+        ...
+
+    def opened(self) -> OpenedRows:
+        """Read what is needed to lay out units; called after the charge."""
         ...
 
 

@@ -1,6 +1,5 @@
 """Units of training: rows as they are, the rows of each person together, or groups of rows with one loss."""
 
-import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,21 +12,20 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.given import GivenRows
-from sfumato.learning.laid import Laid
-from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
+from sfumato.learning.given_rows import given_tensor, kept_rows, listed_ids, typed
+from sfumato.learning.laid import Laid, LateRows, OpenedRows
+from sfumato.learning.paradigms.persons import canonical_ids, whose
 from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.training import KINDS
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from torch import Tensor
 
     from sfumato.learning.item_rows import Key
     from sfumato.learning.laid import ReadRows
     from sfumato.tables.table import Table
 
-__all__ = ["Laid", "Units", "listed_ids", "model_number", "typed"]
+__all__ = ["Laid", "Units", "kept_rows", "listed_ids", "typed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +116,11 @@ class Units:
         )
         self.times = 1 if times is None else natural(times, "times")
         parts = (*(inputs if isinstance(inputs, tuple) else (inputs,)), targets)
-        *found, self._targets = (_tensor(part) for part in parts)
+        *found, self._targets = (given_tensor(part) for part in parts)
         self._inputs, self._ids = tuple(found), None if ids is None else listed_ids(ids)
         self._source = _stored(parts, (*self._inputs, self._targets))
         self._seating: _Seating | None = None
+        self._rows: LateRows | None = None
         self._check_rows()
 
     @classmethod
@@ -207,15 +206,11 @@ class Units:
         >>> Units.of_dataset(TensorDataset(torch.zeros(3, 2), torch.zeros(3)), n_units=3, name="visits", version="1")
         <units 'visits': records, declared 3>
         """
-        from sfumato.learning.dataset_units import units_of_dataset
+        from sfumato.learning.dataset_rows import DatasetRows
 
-        return units_of_dataset(
-            dataset,
-            like=like,
-            inputs=inputs,
-            targets=targets,
-            ids=ids,
-            batched=batched,
+        rows = DatasetRows.of(dataset, like=like, inputs=inputs, targets=targets, ids=ids, batched=batched)
+        return cls._late(
+            rows,
             n_units=n_units,
             name=name,
             version=version,
@@ -253,16 +248,44 @@ class Units:
         >>> Units.of_table(table, inputs=["age"], targets="died", n_units=2)
         <units 'stays': records, declared 2>
         """
-        from sfumato.learning.vault_tables import VaultTableUnits
+        from sfumato.learning.vault_tables import VaultRows
 
-        return VaultTableUnits(
-            table,
-            inputs=inputs,
-            targets=targets,
+        rows = VaultRows(table, inputs=inputs, targets=targets)
+        most = rows.most_rows if times is None and max_records_per_unit is None else max_records_per_unit
+        return cls._late(
+            rows,
+            n_units=rows.n_units if n_units is None else n_units,
+            name=table.dataset.name,
+            version=table.dataset.edition,
+            max_records_per_unit=most,
+            times=times,
+        )
+
+    @classmethod
+    def _late(
+        cls,
+        rows: LateRows,
+        *,
+        n_units: int | None,
+        name: str | None,
+        version: str | None,
+        max_records_per_unit: int | None,
+        times: int | None,
+    ) -> "Units":
+        """Units of which nothing is known before the charge but one invented row and what was declared."""
+        none = [like.new_empty((0, *like.shape)) for like in rows.like]
+        made = cls(
+            tuple(none[:-1]),
+            none[-1],
             n_units=n_units,
+            name=name,
+            version=version,
+            ids=[] if rows.named else None,
             max_records_per_unit=max_records_per_unit,
             times=times,
         )
+        made._rows = rows
+        return made
 
     def _check_rows(self) -> None:
         """Refuse parts that cannot go together; whether their lengths are equal is all that this tells."""
@@ -281,7 +304,9 @@ class Units:
         return self._ids is not None
 
     def check_home(self, notary: object) -> None:
-        """Refuse data that another vault holds; what a user hands over has no home of its own."""
+        """Refuse data that another vault holds."""
+        if self._rows is not None:
+            self._rows.check_home(notary)
 
     def check(self, unit: Unit) -> None:
         """Refuse data whose units are not those that a vault protects; reads nothing."""
@@ -315,14 +340,17 @@ class Units:
 
     def laid(self, key: bytes) -> Laid:
         """Read the data and lay it out, after the charge; ``key`` is secret, 64 bytes at most. Sensitive: all."""
-        inputs, targets, source = self._inputs, self._targets, self._source
-        places, present = self._laid_places(self._ids, key)
-        number = len(targets) if places is None else len(places)
-        if source is not None:
-            return Laid.read_from(source, number, places, present)
+        if self._rows is None:
+            given = OpenedRows(self._inputs, self._targets, len(self._targets), self._ids, self._source)
+        else:
+            given = self._rows.opened()
+        places, present = self._laid_places(given.ids, key)
+        number = given.number if places is None else len(places)
+        if given.source is not None:
+            return Laid.read_from(given.source, number, places, present)
         if places is None or present is not None:
-            return Laid(inputs, targets, number, places, present)
-        return Laid(tuple(part[places] for part in inputs), targets[places], number)
+            return Laid(given.inputs, given.targets, number, places, present)
+        return Laid(tuple(part[places] for part in given.inputs), given.targets[places], number)
 
     def _laid_places(self, ids: "Array | None", key: bytes) -> "tuple[Tensor | None, Tensor | None]":
         """The rows of each unit, and which of them count: None where each row is a unit, and where all count."""
@@ -340,157 +368,6 @@ class Units:
         present = kept >= 0
         kept[~present] = 0
         return torch.from_numpy(kept), torch.from_numpy(present)
-
-
-def typed(rows: GivenRows) -> GivenRows:
-    """Rows whose type is stated, as they are; a list is refused, for its type would depend on every value in it.
-
-    >>> import numpy as np
-    >>> typed(np.zeros(2)).dtype
-    dtype('float64')
-    """
-    if isinstance(rows, list | tuple) or not (hasattr(rows, "dtype") or hasattr(rows, "__array__")):
-        raise InvalidInput(
-            "inputs and targets are arrays, tensors or data frames, whose type is stated: that of a list depends on "
-            "every value in it. Nothing was read and nothing was spent. Say np.array(rows, dtype=...)."
-        )
-    return rows
-
-
-def listed_ids(ids: GivenRows) -> "Array":
-    """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
-
-    Numbers and text that came as an array of their type stay one; anything else is an array of objects, since a common
-    type of all ids would depend on all of them.
-
-    >>> listed_ids([1, 2.0, None, "x"]).tolist()
-    [1, 2.0, None, 'x']
-    """
-    import numpy as np
-
-    if hasattr(ids, "detach"):
-        ids = ids.detach().cpu().numpy()
-    if not isinstance(ids, np.ndarray) and isinstance(getattr(ids, "dtype", None), np.dtype):
-        ids = np.asarray(ids)  # a column of pandas
-    if isinstance(ids, np.ndarray) and not isinstance(ids, np.ma.MaskedArray):
-        if ids.ndim != 1 or ids.dtype.kind not in "biufUSO" or ids.dtype in (np.float16, np.float32):
-            raise InvalidInput(
-                "ids are text, bytes or whole numbers in one column, and these are not; nothing was read or spent. "
-                "Write them as text first."
-            )
-        return ids
-    if isinstance(ids, str | bytes | dict) or len(getattr(ids, "shape", (0,))) != 1:
-        raise InvalidInput("ids are one for each row; nothing was read or spent. Give one column or list of them.")
-    items = next((getattr(ids, name)() for name in ("to_pylist", "to_list", "tolist") if hasattr(ids, name)), None)
-    items = list(ids) if items is None else items
-    found = np.empty(len(items), dtype=object)
-    for place, each in enumerate(items):
-        found[place] = each
-    return found
-
-
-def kept_rows(ids: GivenRows, most: int, key: bytes) -> "npt.NDArray[np.int64]":
-    """For each person up to ``most`` of their rows, −1 beyond; chosen by a secret key from their own rows alone.
-
-    Of a person's rows those with the least keyed hash of (id, which of their rows it is) are kept, so that no other
-    person's rows decide anything. Rows without an id are nobody's, and none of them is kept. Sensitive: the result.
-    """
-    import numpy as np
-
-    people, owner = _owners(listed_ids(ids))
-    order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
-    counts = np.bincount(owner[owner >= 0], minlength=len(people))
-    starts = np.cumsum(counts) - counts
-    kept = np.full((len(people), most), -1, dtype=np.int64)
-    for person, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
-        own = order[start : start + count]
-        if count > most:
-            about = _written(people[person])
-            lots = [_lot(about + b"\0%d" % place, key) for place in range(count)]
-            own = own[sorted(sorted(range(count), key=lots.__getitem__)[:most])]
-        kept[person, : len(own)] = own
-    return kept
-
-
-def _owners(ids: "Array") -> "tuple[list[Id], npt.NDArray[np.int64]]":
-    """All persons, whole numbers first, then text, then bytes, each in order; and whose each row is, −1 for nobody's.
-
-    Each id is read by itself and never refused: this is after the charge.
-    """
-    import numpy as np
-
-    values, place = np.unique(ids, return_inverse=True) if ids.dtype != object else _distinct(ids)
-    found = [whose(each) for each in values.tolist()]
-    people = sorted({each for each in found if each is not None}, key=_order)
-    number: dict[Id | None, int] = {each: person for person, each in enumerate(people)}
-    owners = np.array([number.get(each, -1) for each in found], dtype=np.int64)
-    return people, owners[place]
-
-
-def _distinct(ids: "Array") -> "tuple[Array, npt.NDArray[np.int64]]":
-    """Ids of any type as whoever they are, each once, and which of these each row has."""
-    import numpy as np
-
-    seen: dict[Id | None, int] = {}
-    place = np.array([seen.setdefault(whose(each), len(seen)) for each in ids], dtype=np.int64)
-    values = np.empty(len(seen), dtype=object)
-    for each, spot in seen.items():
-        values[spot] = each
-    return values, place
-
-
-def _order(who: Id) -> tuple[int, Id]:
-    return (0, who) if isinstance(who, int) else (1, who) if isinstance(who, str) else (2, who)
-
-
-def _written(who: Id) -> bytes:
-    """An id as bytes; those of two persons differ."""
-    if isinstance(who, bytes):
-        return b"b" + who
-    return b"i%d" % who if isinstance(who, int) else b"s" + who.encode("utf-8", "surrogatepass")
-
-
-def _lot(about: bytes, key: bytes) -> bytes:
-    return hashlib.blake2b(about, key=key, digest_size=16).digest()
-
-
-def _tensor(part: GivenRows) -> "Tensor":
-    """A column, an array, a frame or a tensor as a tensor of the numbers that models take.
-
-    Of a mapped file it is a made-up one of the same shape, which takes no memory: its rows are read step by step.
-    """
-    import numpy as np
-    import torch
-
-    from sfumato.learning.stored_rows import is_mapped
-
-    if isinstance(part, torch.Tensor):
-        found = part.detach()
-    else:
-        array = np.asarray(typed(part))
-        if array.dtype.kind not in "biuf":
-            raise InvalidInput("units to train on are numbers; nothing was read. Encode text and dates first.")
-        if not array.dtype.isnative:
-            raise InvalidInput(
-                "these numbers have the bytes of another machine; nothing was read. Say array.astype(array.dtype."
-                "newbyteorder('='))."
-            )
-        if is_mapped(part) and array.ndim:
-            like = model_number(torch.from_numpy(np.zeros(1, array.dtype)), flat=array.ndim == 1)
-            return like[0].expand(array.shape)
-        found = torch.from_numpy(np.ascontiguousarray(array if array.flags.writeable else array.copy()))
-    return model_number(found, flat=found.ndim == 1)
-
-
-def model_number(found: "Tensor", *, flat: bool) -> "Tensor":
-    """Numbers of the types that models take: no double precision, and in a column (``flat``) no short integers."""
-    import torch
-
-    if found.dtype == torch.float64:
-        return found.float()
-    if flat and found.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8, torch.bool):
-        return found.long()
-    return found
 
 
 def _stored(parts: tuple[GivenRows, ...], like: "tuple[Tensor, ...]") -> "ReadRows | None":

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from sfumato.core.foreign import Array, Frame
 from sfumato.core.units import User
@@ -14,32 +16,24 @@ from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.features import scaled
 from sfumato.learning.given import Thing
-from sfumato.learning.laid import Laid
-from sfumato.learning.units import Units, listed_ids
+from sfumato.learning.given_rows import listed_ids
+from sfumato.learning.laid import OpenedRows
 from sfumato.tables.table import Table
 
-__all__ = ["VaultTableUnits"]
+__all__ = ["VaultRows"]
 
 NUMBERS = (Type.WHOLE, Type.NUMBER)
 LISTED = (Type.TEXT, Type.WHOLE, Type.TRUTH)
 
 
-class VaultTableUnits(Units):
-    """Units whose rows are those of a table of the vault; made by :meth:`Units.of_table`.
+class VaultRows:
+    """The rows of a table of the vault as rows of units; see :meth:`Units.of_table`.
 
-    Guarantee: that of :class:`Units`; no row is looked at before a run was charged. Sensitive: what is laid out.
+    Guarantee: no row is looked at before :meth:`opened`, which a run calls once it was charged. Sensitive: what that
+    gives.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        *,
-        inputs: Sequence[str],
-        targets: str,
-        n_units: int | None,
-        max_records_per_unit: int | None,
-        times: int | None,
-    ) -> None:
+    def __init__(self, table: Table, *, inputs: Sequence[str], targets: str) -> None:
         if not isinstance(table, Table) or not table._as_declared:
             raise InvalidInput(
                 "of_table takes a table of the vault as it was declared, without where, join, group_by or another "
@@ -54,37 +48,38 @@ class VaultTableUnits(Units):
                 f"{table.dataset.name!r} was declared with derived=True, which certificates of training cannot say; "
                 "nothing was read and nothing was spent. Declare the stored rows."
             )
-        self._source_of_rows: Source = held.source
-        self._notary: object = vault._notary
-        unit, types = vault.unit, held.source.columns()
+        self._name, self._source, self._notary = table.dataset.name, cast("Source", held.source), vault._notary
+        unit, types = vault.unit, self._source.columns()
         self._whose = unit.column if isinstance(unit, User) else None
         self._columns = [_Column.of(name, table, types, as_class=False) for name in inputs]
         self._target = _Column.of(targets, table, types, as_class=True)
-        limit = table.limit if times is None and self._whose is not None else None
-        like = torch.zeros(0, sum(each.width for each in self._columns))
-        super().__init__(
-            like,
-            torch.zeros(0, dtype=torch.int64 if self._target.keys else torch.float32),
-            n_units=held.n_units if n_units is None else n_units,
-            name=table.dataset.name,
-            version=table.dataset.edition,
-            ids=None if self._whose is None else [],
-            max_records_per_unit=limit.rows if max_records_per_unit is None and limit else max_records_per_unit,
-            times=times,
-        )
+        self.n_units: int | None = held.n_units
+        self.most_rows = None if self._whose is None or table.limit is None else table.limit.rows
+        """How many rows of a person count by the limit of the table."""
+
+    @property
+    def like(self) -> list[Tensor]:
+        """One invented row. Public."""
+        width = sum(each.width for each in self._columns)
+        return [torch.zeros(width), torch.zeros((), dtype=torch.int64 if self._target.keys else torch.float32)]
+
+    @property
+    def named(self) -> bool:
+        """Whether a column says whose rows they are. Public."""
+        return self._whose is not None
 
     def check_home(self, notary: object) -> None:
         """Refuse a table of another vault: what is charged here would not protect the people of that one."""
         if notary is not self._notary:
             raise Refused(
-                f"{self.dataset.name!r} is a table of another vault; nothing was read and nothing was spent. Train "
-                "with the vault that it was declared in."
+                f"{self._name!r} is a table of another vault; nothing was read and nothing was spent. Train with the "
+                "vault that it was declared in."
             )
 
-    def laid(self, key: bytes) -> Laid:
-        """Read the columns, make numbers of each row by itself, and lay out those that count. Sensitive: all."""
+    def opened(self) -> OpenedRows:
+        """Read the columns, and make numbers of each row that counts, by itself. Sensitive: all."""
         names = [*(each.name for each in self._columns), self._target.name]
-        found = columns_in_memory(self._source_of_rows, names if self._whose is None else [*names, self._whose])
+        found = columns_in_memory(self._source, names if self._whose is None else [*names, self._whose])
         inputs = np.concatenate([each.numbers(found) for each in self._columns], axis=1)
         targets, counted = self._target.targets(found)
         ids = None if self._whose is None else listed_ids(found[self._whose])[counted]
@@ -92,11 +87,7 @@ class VaultTableUnits(Units):
         if ids is not None:  # engines give rows in any order; a person's rows lie in one that only they decide
             order = np.lexsort((targets, *inputs.T))
             inputs, targets, ids = inputs[order], targets[order], ids[order]
-        places, present = self._laid_places(ids, key)
-        rows, classes = torch.from_numpy(inputs), torch.from_numpy(targets)
-        if places is None or present is not None:
-            return Laid((rows,), classes, len(rows) if places is None else len(places), places, present)
-        return Laid((rows[places],), classes[places], len(places))
+        return OpenedRows((torch.from_numpy(inputs),), torch.from_numpy(targets), len(targets), ids)
 
 
 class _Column:

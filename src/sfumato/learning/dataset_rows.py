@@ -1,4 +1,4 @@
-"""Units of datasets: map-style ones of torch, and those of Hugging Face, whose items are read step by step."""
+"""Rows of datasets: map-style ones of torch, and those of Hugging Face, whose items are read step by step."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -12,12 +12,12 @@ from sfumato.core.foreign import Array
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput, NotDeclared, Unsupported
 from sfumato.learning.given import GivenRows, Thing
+from sfumato.learning.given_rows import listed_ids, model_number
 from sfumato.learning.item_rows import ColumnRows, ItemRows, Key
-from sfumato.learning.laid import Laid, ReadRows
+from sfumato.learning.laid import OpenedRows, ReadRows
 from sfumato.learning.stored_rows import StoredRows
-from sfumato.learning.units import Units, listed_ids, model_number
 
-__all__ = ["DatasetUnits", "refuse_dataset", "units_of_dataset"]
+__all__ = ["WRAP", "DatasetRows", "refuse_dataset"]
 
 ITERABLE = (
     "an IterableDataset gives its items in its own order, and privacy by sampling needs each unit to be in a step by "
@@ -48,53 +48,6 @@ def refuse_dataset(data: object) -> None:
             "this is a dictionary of datasets; nothing was read and nothing was spent. Choose one of its parts, and "
             "say data=learning.Units.of_dataset(data['train'], …)."
         )
-
-
-def units_of_dataset(
-    dataset: object,
-    *,
-    like: object = None,
-    inputs: Key | Sequence[Key] | None = None,
-    targets: Key | None = None,
-    ids: GivenRows = None,
-    batched: bool = False,
-    n_units: int | None = None,
-    name: str | None = None,
-    version: str | None = None,
-    max_records_per_unit: int | None = None,
-    times: int | None = None,
-) -> Units:
-    """What :meth:`Units.of_dataset` gives; see there."""
-    refuse_dataset(dataset)
-    if not (hasattr(type(dataset), "__getitem__") and hasattr(type(dataset), "__len__")):
-        raise InvalidInput(
-            "a dataset has __len__ and __getitem__; nothing was read and nothing was spent. Tensors and arrays are "
-            "Units(inputs, targets, …)."
-        )
-    if batched and not hasattr(dataset, "__getitems__"):
-        raise InvalidInput("batched=True asks the dataset's __getitems__, and it has none; nothing was read or spent.")
-    tensors = _tensors_of(dataset)
-    if like is None and tensors is not None:
-        like = tuple(tensor.new_zeros(tensor.shape[1:]) for tensor in tensors[0])
-    if like is None:
-        raise NotDeclared(
-            "units of a dataset need like=…, one invented item of the shapes and types that items have: none of the "
-            "real ones is looked at. Nothing was read and nothing was spent."
-        )
-    found = _Parts.of(like, inputs, targets, ids if isinstance(ids, Key) and not isinstance(ids, bool) else None)
-    if _has_columns(dataset):
-        found.check_columns(cast("Thing", dataset).column_names)
-    return DatasetUnits(
-        dataset,
-        parts=found,
-        ids=ids,
-        batched=batched,
-        n_units=n_units,
-        name=name,
-        version=version,
-        max_records_per_unit=max_records_per_unit,
-        times=times,
-    )
 
 
 class _Parts:
@@ -136,49 +89,71 @@ class _Parts:
             )
 
 
-class DatasetUnits(Units):
-    """Units whose rows are items of a dataset; made by :meth:`Units.of_dataset`.
+class DatasetRows:
+    """The items of a dataset as rows of units; see :meth:`Units.of_dataset`.
 
-    Guarantee: that of :class:`Units`. Neither the length of the dataset nor an item is asked for before a run was
-    charged. Assumes: an item is made of its own row, and of draws from generators that can be seen.
+    Guarantee: neither the length of the dataset nor an item is asked for before :meth:`opened`, which a run calls once
+    it was charged. Assumes: an item is made of its own row, and of draws from generators that can be seen.
     """
 
-    def __init__(
-        self,
+    def __init__(self, dataset: object, parts: _Parts, ids: "Array | None", *, batched: bool) -> None:
+        self._dataset, self._parts, self._ids, self._batched = cast("Thing", dataset), parts, ids, batched
+
+    @classmethod
+    def of(
+        cls,
         dataset: object,
         *,
-        parts: _Parts,
+        like: object,
+        inputs: Key | Sequence[Key] | None,
+        targets: Key | None,
         ids: GivenRows,
         batched: bool,
-        n_units: int | None,
-        name: str | None,
-        version: str | None,
-        max_records_per_unit: int | None,
-        times: int | None,
-    ) -> None:
-        none = [like.new_empty((0, *like.shape)) for like in parts.like]
-        super().__init__(
-            tuple(none[:-1]),
-            none[-1],
-            n_units=n_units,
-            name=name,
-            version=version,
-            ids=None if ids is None else [],
-            max_records_per_unit=max_records_per_unit,
-            times=times,
-        )
-        self._dataset, self._parts, self._batched = cast("Thing", dataset), parts, batched
-        self._given_ids = None if ids is None or parts.ids is not None else listed_ids(ids)
+    ) -> "DatasetRows":
+        """The rows of a dataset by what is said of them; refused by types and names alone."""
+        refuse_dataset(dataset)
+        if not (hasattr(type(dataset), "__getitem__") and hasattr(type(dataset), "__len__")):
+            raise InvalidInput(
+                "a dataset has __len__ and __getitem__; nothing was read and nothing was spent. Tensors and arrays are "
+                "Units(inputs, targets, …)."
+            )
+        if batched and not hasattr(dataset, "__getitems__"):
+            raise InvalidInput("batched=True asks the dataset's __getitems__, and it has none; nothing was read.")
+        tensors = _tensors_of(dataset)
+        if like is None and tensors is not None:
+            like = tuple(tensor.new_zeros(tensor.shape[1:]) for tensor in tensors[0])
+        if like is None:
+            raise NotDeclared(
+                "units of a dataset need like=…, one invented item of the shapes and types that items have: none of "
+                "the real ones is looked at. Nothing was read and nothing was spent."
+            )
+        key = ids if isinstance(ids, Key) and not isinstance(ids, bool) else None
+        parts = _Parts.of(like, inputs, targets, key)
+        if _has_columns(dataset):
+            parts.check_columns(cast("Thing", dataset).column_names)
+        return cls(dataset, parts, None if ids is None or key is not None else listed_ids(ids), batched=batched)
 
-    def laid(self, key: bytes) -> Laid:
-        """Ask for the length and the ids, and lay out the units; items are read step by step. Sensitive: all."""
+    @property
+    def like(self) -> list[Tensor]:
+        """One invented row. Public."""
+        return self._parts.like
+
+    @property
+    def named(self) -> bool:
+        """Whether ids tell persons apart. Public."""
+        return self._ids is not None or self._parts.ids is not None
+
+    def check_home(self, notary: object) -> None:
+        """What a user hands over is of no vault."""
+
+    def opened(self) -> OpenedRows:
+        """Ask for the length and the ids; items are read step by step. Sensitive: all."""
         source, length = self._opened()
         ids = self._ids_of(source, length)
         if ids is not None:
             length = min(length, len(ids))
             ids = ids[:length]
-        places, present = self._laid_places(ids, key)
-        return Laid.read_from(source, length if places is None else len(places), places, present)
+        return OpenedRows((), torch.empty(0), length, ids, source)
 
     def _opened(self) -> tuple[ReadRows, int]:
         found = attempt(lambda: len(self._dataset))
@@ -212,7 +187,7 @@ class DatasetUnits(Units):
     def _ids_of(self, source: ReadRows, length: int) -> "Array | None":
         key = self._parts.ids
         if key is None:
-            return self._given_ids
+            return self._ids
         if _has_columns(self._dataset):
             return listed_ids(_column(self._dataset, cast("str", key)))
         return listed_ids(cast("ItemRows", source).ids(length, key))
