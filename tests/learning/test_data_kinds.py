@@ -2,6 +2,7 @@
 
 import copy
 import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,8 @@ class Odd(Exception):
 
 
 def raised(_: int) -> Any:
+    print("p7 has the rare disease")
+    warnings.warn("p7 has the rare disease", stacklevel=1)
     raise Odd("p7 has the rare disease")
 
 

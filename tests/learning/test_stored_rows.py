@@ -75,6 +75,20 @@ def test_rows_are_cut_by_how_much_of_the_file_they_touch() -> None:
     assert _cuts(rows[:0], size) == []
 
 
+def test_all_rows_are_moved_to_a_device_that_has_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = saved(tmp_path)
+    laid = Units(x, y, **FACTS).laid(b"k")
+    assert laid.source is not None
+    monkeypatch.setattr("sfumato.learning.stored_rows.CHUNK", 100)  # bytes: some ten rows at a time
+    for fits in (True, False):
+        monkeypatch.setattr("sfumato.learning.stored_rows.fits_on", lambda device, size, fits=fits: fits)
+        moved = laid.source.near(torch.device("cpu"))
+        assert (moved is None) is not fits
+        if moved is not None:
+            assert torch.equal(moved[0][0], torch.from_numpy(np.array(x)).float())
+            assert torch.equal(moved[1], torch.from_numpy(np.array(y)).long())
+
+
 @pytest.mark.parametrize("sizes", [[5, 3, 4], [0, 0, 9], [9, 0, 0], [4, 0, 4], [12, 1, 8]])
 def test_what_is_read_ahead_is_what_is_asked_for(sizes: list[int], tmp_path: Path) -> None:
     x, y = saved(tmp_path)
@@ -121,9 +135,9 @@ def test_a_run_reads_ahead_and_ends_its_thread(tmp_path: Path, monkeypatch: pyte
     model = nn.Linear(3, 2)
     data = Units(x, y, **FACTS)
     trainer = home.trainer(model, nn.functional.cross_entropy, data=data)
-    trainer.fit(steps=60, batch=60, lr=2.0, max_physical_batch_size=16, epsilon=300, delta=1e-7)
+    trainer.fit(steps=25, batch=60, lr=2.0, max_physical_batch_size=16, epsilon=300, delta=1e-7)
     right = (model(torch.from_numpy(np.array(x)).float()).argmax(1).numpy() == y).mean()
-    assert right > 0.9
+    assert right > 0.8
     assert len(made) == 1
     assert made[0]._thread._shutdown
 

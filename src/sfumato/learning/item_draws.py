@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.learning.given import Thing
 from sfumato.learning.unchanged import ATOMS, caller_module, cell_content, class_home, function_home, global_names
 
@@ -117,7 +118,8 @@ def _generators_in(code: object) -> list[object]:
         if _is_generator(one):
             found.append(one)
         else:
-            todo.extend(_within(one))
+            held = attempt(lambda one=one: list(_within(one)))  # type: ignore[misc]  # mypy infers no type here
+            todo.extend([] if held is FAILED else held)
     return found
 
 
