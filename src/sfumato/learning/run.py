@@ -290,7 +290,7 @@ class Run(Checkpointed):
         self._engine.clip = float(self._course.clip)
         recorded = self._recorded is not None and self._recorded[0] == self._engine.clip  # a clip is recorded as well
         how = self._recorded[1] if self._recorded is not None and recorded else self._sum
-        for gathered in self._parts(laid):
+        for gathered in self._batches(laid):
             whole = self._tried(how, *gathered())
             # what failed may have written to its rows: they are gathered anew
             for found, present in self._one_by_one(*gathered()) if whole is None else (whole,):
@@ -336,7 +336,7 @@ class Run(Checkpointed):
         inputs, targets, present = self._placed(*batch)
         return *inputs, targets, present
 
-    def _parts(self, laid: Laid) -> Iterator[Gather]:
+    def _batches(self, laid: Laid) -> Iterator[Gather]:
         """The units of a step in parts of one fixed shape; the next part is read meanwhile where that can be."""
         number, course, step = laid.number, self._course, self._step
         if laid.source is None or laid.runs_code or not isinstance(course, SampledCourse) or not course.fresh:
