@@ -23,7 +23,7 @@ import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset  # noqa: E402
 
-from sfumato.learning import Units  # noqa: E402
+from sfumato.learning import Units, triplets  # noqa: E402
 from sfumato.learning.item_draws import ItemDraws  # noqa: E402
 from sfumato.learning.item_rows import ColumnRows, ItemRows  # noqa: E402
 from tests.learning.datasets import (  # noqa: E402
@@ -143,6 +143,19 @@ def test_rows_that_are_units_and_count_so_often_a_person(tmp_path: Path) -> None
         assert torch.equal(inputs[0], expected.inputs[0])
         assert torch.equal(targets, expected.targets)
         assert here.all()
+
+
+def test_groups_of_rows_in_a_file(tmp_path: Path) -> None:
+    said: dict[str, Any] = {"ids": [f"p{row}" for row in range(NUMBER)], "groups": triplets(30), "name": "visits"}
+    said["roster"] = said["ids"][:30]
+    expected = Units.of_groups(*rows_of(), **said).laid(b"k")
+    laid = Units.of_groups(*mapped(tmp_path, *rows_of()), **said).laid(b"k")
+    everything = torch.arange(laid.number), torch.arange(laid.number) != 2
+    inputs, targets, here = laid.gathered(*laid.rows_of(*everything))
+    assert laid.number == expected.number > 3
+    assert torch.equal(here, everything[1])
+    assert torch.equal(inputs[0][here], expected.inputs[0][here])
+    assert torch.equal(targets[here], expected.targets[here])
 
 
 def test_ids_may_lie_in_a_tuple() -> None:

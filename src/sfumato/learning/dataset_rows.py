@@ -175,7 +175,7 @@ class DatasetRows:
             return None
         chosen = [parts[cast("int", key)] for key in self._parts.keys]
         if not all(
-            each.shape[1:] == like.shape and torch.can_cast(each.dtype, like.dtype)
+            type(each) is Tensor and each.shape[1:] == like.shape and torch.can_cast(each.dtype, like.dtype)
             for each, like in zip(chosen, self._parts.like, strict=True)
         ):
             return None

@@ -87,6 +87,7 @@ class Run(Checkpointed):
         if not isinstance(opened.query, Training):
             raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
+        self._rows_ahead: RowsAhead | None = None
         self._run, self._units, self._words = opened.query, units, words
         self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
         self._average = copy.deepcopy(average)  # that of the caller is as private as the model
@@ -112,7 +113,6 @@ class Run(Checkpointed):
         self._draws = Draws(self._device, words)
         self._prepare()
         self._laid: Laid | None = None
-        self._rows_ahead: RowsAhead | None = None
         self._step, self._stopped = 0, False
         self._pending: Tensor | None = None  # a noisy sum that was written down and not learned from yet
 
