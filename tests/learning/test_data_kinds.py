@@ -398,6 +398,8 @@ def test_a_refused_charge_leaves_a_dataset_unread() -> None:
     with pytest.raises(errors.BudgetExceeded):
         trainer.fit(steps=3, batch=10, **SPEND)
     assert rows.asked == []
+    trainer.fit(steps=3, batch=10, epsilon=1, delta=1e-7)  # rows are read by the thread that reads ahead
+    assert any(isinstance(each, list) for each in rows.asked)
 
 
 def test_one_row_more_shows_nowhere() -> None:

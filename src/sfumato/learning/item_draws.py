@@ -1,7 +1,7 @@
 """What code of the user draws while it makes one item: seeded by the step and the row alone, and put back afterwards.
 
-An augmentation that draws from one generator for all items couples people: how much one item draws moves what the next
-ones get. So every generator that the code can be seen to use is seeded anew before each item, from a secret key.
+An augmentation that draws from one generator for all items ties people to each other: how much one draws moves what
+the next ones get. So every generator that the code can be seen to use is seeded anew before each item, from a secret key.
 """
 
 import functools
@@ -19,7 +19,7 @@ from sfumato.learning.unchanged import ATOMS, caller_module, cell_content, class
 __all__ = ["ItemDraws"]
 
 MOST = 100_000
-"""So many objects are looked through for generators."""
+"""No more objects than this are looked through for generators."""
 LONG = 1000
 """Longer lists are taken for rows, and are not looked through."""
 

@@ -22,7 +22,7 @@ class ReadRows(Protocol):
         ...
 
     def blank(self, size: int) -> "tuple[tuple[Tensor, ...], Tensor]":
-        """So many invented rows, inputs and targets, for places that do not count. Public."""
+        """This many invented rows, inputs and targets, for places that do not count. Public."""
         ...
 
     def read(self, rows: "Tensor", step: int) -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
@@ -151,7 +151,7 @@ class Laid:
 
 
 def fits_on(device: "torch.device", size: int) -> bool:
-    """Whether so many bytes are less than a quarter of what is free on a device."""
+    """Whether this many bytes are less than a quarter of what is free on a device."""
     import torch
 
     return 4 * size <= torch.cuda.mem_get_info(device)[0]

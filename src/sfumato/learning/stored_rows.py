@@ -23,7 +23,7 @@ __all__ = ["StoredRows", "blank_rows", "invented", "is_mapped", "mapped_file"]
 HELD = 1 << 26
 """Of a mapped file no more bytes than these are in memory before its pages are given back."""
 AROUND = 1 << 21
-"""Whoever touches a mapped file is given a page of up to so many bytes."""
+"""Whoever touches a mapped file is given a page of up to this many bytes."""
 CHUNK = 1 << 26
 
 
@@ -94,7 +94,7 @@ class StoredRows:
 
 
 def _cuts(rows: "npt.NDArray[np.int64]", size: int) -> list[int]:
-    """Where rows of so many bytes, in their order, are cut so that each part touches no more than ``HELD`` of a file.
+    """Where rows of this many bytes, in their order, are cut so that each part touches no more than ``HELD`` of a file.
 
     >>> _cuts(np.arange(4) * 40, 1 << 20)
     []

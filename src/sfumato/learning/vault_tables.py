@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 import torch
@@ -12,12 +11,12 @@ from sfumato.core.foreign import Array, Frame
 from sfumato.core.units import User
 from sfumato.engines.edge_lists import columns_in_memory
 from sfumato.engines.expressions import Type
-from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.features import scaled
 from sfumato.learning.given import Thing
 from sfumato.learning.given_rows import listed_ids
 from sfumato.learning.laid import OpenedRows
+from sfumato.tables.held_rows import held_rows
 from sfumato.tables.table import Table
 
 __all__ = ["VaultRows"]
@@ -34,26 +33,25 @@ class VaultRows:
     """
 
     def __init__(self, table: Table, *, inputs: Sequence[str], targets: str) -> None:
-        if not isinstance(table, Table) or not table._as_declared:
+        held = held_rows(table)
+        if held is None:
             raise InvalidInput(
                 "of_table takes a table of the vault as it was declared, without where, join, group_by or another "
                 "limit; nothing was read and nothing was spent."
             )
         if isinstance(inputs, str) or not inputs:
             raise InvalidInput("inputs are names of columns, such as ['age', 'sex']; nothing was read or spent.")
-        vault: Thing = table._gate  # the way to rows is the vault's; nobody else's
-        held = vault._stores["tables"]._holdings[table.dataset]
         if held.source.derived:
             raise Refused(
                 f"{table.dataset.name!r} was declared with derived=True, which certificates of training cannot say; "
                 "nothing was read and nothing was spent. Declare the stored rows."
             )
-        self._name, self._source, self._notary = table.dataset.name, cast("Source", held.source), vault._notary
-        unit, types = vault.unit, self._source.columns()
+        self._name, self._source, self._notary = table.dataset.name, held.source, held.notary
+        unit, types = held.unit, self._source.columns()
         self._whose = unit.column if isinstance(unit, User) else None
         self._columns = [_Column.of(name, table, types, as_class=False) for name in inputs]
         self._target = _Column.of(targets, table, types, as_class=True)
-        self.n_units: int | None = held.n_units
+        self.n_units = held.n_units
         self.most_rows = None if self._whose is None or table.limit is None else table.limit.rows
         """How many rows of a person count by the limit of the table."""
 
