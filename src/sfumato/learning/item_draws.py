@@ -1,7 +1,8 @@
 """What code of the user draws while it makes one item: seeded by the step and the row alone, and put back afterwards.
 
 An augmentation that draws from one generator for all items ties people to each other: how much one draws moves what
-the next ones get. So every generator that the code can be seen to use is seeded anew before each item, from a secret key.
+the next ones get. So every generator that the code can be seen to use is seeded anew before each item, from a secret
+key.
 """
 
 import functools
