@@ -18,6 +18,7 @@ from sfumato.core.sensitivity import Sensitivity  # noqa: E402
 from sfumato.learning.course import SampledCourse  # noqa: E402
 from sfumato.learning.device_steps import DeviceSteps  # noqa: E402
 from sfumato.learning.engine import Engine  # noqa: E402
+from sfumato.learning.item_rows import ItemRows  # noqa: E402
 from sfumato.learning.noisy_sums import NoisySums  # noqa: E402
 from sfumato.learning.replayed import Replayed  # noqa: E402
 from sfumato.learning.run import Run  # noqa: E402
@@ -69,6 +70,36 @@ def test_a_user_has_the_rows_that_count_and_no_others() -> None:
     assert torch.allclose(found, exact.double(), atol=1e-6)
 
 
+class Unpinned:
+    """Buffers of a machine without a device."""
+
+    def next(self, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [torch.empty(one.shape, dtype=one.dtype) for one in like]
+
+    def sent(self) -> None:
+        """Nothing is copied by anybody else."""
+
+
+@pytest.mark.parametrize(("unit", "records"), [("record", 1), ("user", 2)])
+def test_rows_that_are_read_are_summed_as_rows_in_memory_are(unit: str, records: int) -> None:
+    torch.manual_seed(0)
+    model, count = nn.Linear(WIDTH, 2), 20
+    inputs, targets = torch.randn(90, WIDTH), torch.randint(0, 2, (90,))
+    source = ItemRows(
+        [(inputs[row], targets[row]) for row in range(90)], keys=[0, 1], like=[torch.zeros(WIDTH), torch.tensor(0)]
+    )
+    rows = torch.randint(0, 90, (NUMBER, records)) if unit == "user" else None
+    present = None if rows is None else torch.rand(NUMBER, records) < 0.7
+    middle = (PHYSICAL, records) if unit == "user" else (PHYSICAL,)
+    like = torch.zeros(*middle, WIDTH), torch.zeros(middle, dtype=torch.int64), torch.ones(middle, dtype=bool)
+    steps, _ = steps_of(model, unit, records, like)
+    steps._buffers = Unpinned()  # type: ignore[assignment]
+    places = torch.randperm(NUMBER)[:count]
+    found = steps._summed(Laid.read_from(source, NUMBER, rows, present), places, places, count, 3)
+    held = steps._summed(Laid((inputs,), targets, NUMBER, rows, present), places, places, count)
+    assert torch.allclose(found, held, atol=1e-6)
+
+
 @pytest.mark.alpha(1e-8)
 def test_each_noisy_sum_has_noise_of_its_own_and_about_the_declared_spread() -> None:
     """Sums of 0: 8 numbers, 400 times, of standard deviation 1, which is met to six of its own deviations."""
@@ -103,7 +134,7 @@ def test_fit_learns_by_the_steps_of_a_device(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Run, "_prepare", prepared)
     monkeypatch.setattr(Run, "_settled", lambda self: None)  # there is no device to wait for
-    monkeypatch.setattr(DeviceSteps, "noisy", lambda self, laid: (made.append(1), noisy(self, laid))[1])
+    monkeypatch.setattr(DeviceSteps, "noisy", lambda self, laid, step: (made.append(1), noisy(self, laid, step))[1])
     torch.manual_seed(0)
     targets = torch.arange(2000) % 2
     inputs = torch.randn(2000, WIDTH) + 4 * targets[:, None]

@@ -72,6 +72,11 @@ class SampledCourse:
         """How many numbers a sum has. Public."""
         return self._lattice.size
 
+    @property
+    def fresh(self) -> bool:
+        """Whether each sample comes from the system by itself, so that one can be drawn before its step."""
+        return isinstance(self._words, SystemWords)
+
     def places(self, number: int, step: int) -> npt.NDArray[np.int64]:
         """A fresh Poisson sample in random order. Sensitive."""
         return shuffled_sample(number, self._run.rate, self._words)

@@ -12,8 +12,8 @@ from torch import Tensor
 from sfumato.learning.course import SampledCourse
 from sfumato.learning.device_ahead import DeviceAhead
 from sfumato.learning.engine import ClippedSum
+from sfumato.learning.laid import Laid
 from sfumato.learning.replayed import Replayed
-from sfumato.learning.units import Laid
 
 __all__ = ["DeviceSteps"]
 
@@ -42,35 +42,36 @@ class DeviceSteps:
             self._pointers = pointers
         return pointers == self._pointers
 
-    def noisy(self, laid: Laid) -> Tensor:
-        """The noisy sum of the next step."""
+    def noisy(self, laid: Laid, step: int = 0) -> Tensor:
+        """The noisy sum of the next step, which is the one of this number."""
         device = self._spots.device
         if self._ahead is None:
             self._ahead = self._course.on_device(device, laid.number)
         if self._ahead is None:
             near = torch.from_numpy(self._course.places(laid.number, 0))
-            return self._course.release(self._summed(laid, near.to(device), near, len(near)))
+            return self._course.release(self._summed(laid, near.to(device), near, len(near), step))
         drawn = self._ahead.next()
-        return self._course.release(self._summed(laid, drawn.places, drawn.near, drawn.count), noise=drawn.noise)
+        total = self._summed(laid, drawn.places, drawn.near, drawn.count, step)
+        return self._course.release(total, noise=drawn.noise)
 
-    def _summed(self, laid: Laid, places: Tensor, near: Tensor, count: int) -> Tensor:
+    def _summed(self, laid: Laid, places: Tensor, near: Tensor, count: int, step: int = 0) -> Tensor:
         total = torch.zeros(self._course.size, dtype=torch.float64, device=self._spots.device)
-        there = laid.targets.device == total.device
+        there = laid.source is None and laid.targets.device == total.device
         for start in range(0, count, self._physical):
-            self._gather(laid, _some(places if there else near, start, self._physical), count - start)
+            self._gather(laid, _some(places if there else near, start, self._physical), count - start, step)
             total += self._run().flat
         return total
 
-    def _gather(self, laid: Laid, units: Tensor, left: int) -> None:
+    def _gather(self, laid: Laid, units: Tensor, left: int, step: int = 0) -> None:
         """Write the rows of some units to the recorded place; what is left of it is filled up and absent.
 
         Rows in the machine's memory are gathered there while the device still computes the step before.
         """
         *inputs, targets, present = self._places
-        rows, here = units, self._spots < left
-        if laid.places is not None and laid.present is not None:
-            rows = laid.places[units]
-            here = laid.present[units].to(here.device) & here[:, None]
+        if laid.source is not None:
+            self._read(laid, units, left, step)
+            return
+        rows, here = laid.rows_of(units, self._spots < left)
         present.copy_(here)
         parts = [
             (part, place.view(-1, *part.shape[1:]))
@@ -83,6 +84,15 @@ class DeviceSteps:
         buffers = self._buffers.next([place for _, place in parts])
         for (part, place), buffer in zip(parts, buffers, strict=True):
             torch.index_select(part, 0, rows.flatten(), out=buffer)
+            place.copy_(buffer, non_blocking=True)
+        self._buffers.sent()
+
+    def _read(self, laid: Laid, units: Tensor, left: int, step: int) -> None:
+        """The same for rows that are read when they are asked for: the host reads while the device computes."""
+        found, targets, here = laid.gathered(*laid.rows_of(units, torch.arange(self._physical) < left), step)
+        buffers = self._buffers.next(list(self._places))
+        for part, buffer, place in zip((*found, targets, here), buffers, self._places, strict=True):
+            buffer.copy_(part)
             place.copy_(buffer, non_blocking=True)
         self._buffers.sent()
 

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NoReturn, SupportsIndex, cast
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NoReturn, SupportsIndex
 
 from sfumato.core.budget import Budget
 from sfumato.core.deprecation import renamed
@@ -28,10 +29,11 @@ from sfumato.gate.session import Opened, SessionGate
 from sfumato.inference.figure import Figure
 from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.learning.describe import accuracies
+from sfumato.learning.laid import Laid
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.unchanged import Unchanged
-from sfumato.learning.units import Laid, Units
+from sfumato.learning.units import Units
 from sfumato.mechanisms.gaussian import Gaussian
 
 if TYPE_CHECKING:
@@ -208,11 +210,11 @@ class Evaluator:
         metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
         words: "Words | None" = None,
     ) -> None:
-        from sfumato.learning.table_units import TableUnits
+        from sfumato.learning.given_units import check_units
 
-        if type(data) not in (Units, TableUnits):
-            raise InvalidInput("data must be learning.Units(inputs, targets, n_units=…, name=…); nothing was done.")
+        check_units(data)
         data.check(gate.unit)
+        data.check_home(gate.notary)
         query = Evaluations(
             dataset=data.dataset,
             units=data.kind,
@@ -342,12 +344,10 @@ class Evaluator:
         for start in range(0, len(asked), PHYSICAL):
             spots = torch.arange(start, start + PHYSICAL)
             here, places = spots < len(asked), asked[spots % len(asked)]  # of one shape; what comes round is absent
-            rows = places
-            if laid.places is not None:
-                rows, here = laid.places[places], cast("Tensor", laid.present)[places] & here[:, None]
-            whole = self._tried(model, *_gathered(laid, rows, here))
+            part = partial(laid.gathered, *laid.rows_of(places, here), self._taken)
+            whole = self._tried(model, *part())
             if whole is None:  # what failed may have written to its rows: they are gathered anew
-                whole = self._one_by_one(model, *_gathered(laid, rows, here))
+                whole = self._one_by_one(model, *part())
             found += whole
         return found
 
@@ -430,11 +430,6 @@ class EarlyStop:
         if now.count == max(counts) and counts.count(now.count) == 1:
             self.best = dict(weights)
         return len(counts) - 1 - counts.index(max(counts)) >= self._patience
-
-
-def _gathered(laid: "Laid", rows: "Tensor", here: "Tensor") -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
-    """Rows of the data, copied: whatever is written to them, the data stays what it is."""
-    return tuple(part[rows] for part in laid.inputs), laid.targets[rows], here.clone()
 
 
 def _highest(outputs: "Tensor", targets: "Tensor") -> "Tensor":

@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -35,15 +33,17 @@ from sfumato.learning.device_steps import DeviceSteps
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.given import Tree
+from sfumato.learning.laid import Laid
 from sfumato.learning.library_code import LibraryCode
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
 from sfumato.learning.replayed import Replayed
+from sfumato.learning.rows_ahead import Gather, RowsAhead, parts_of
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.training import Training
 from sfumato.learning.unchanged import Unchanged
-from sfumato.learning.units import Laid, Units
+from sfumato.learning.units import Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
 
@@ -88,6 +88,7 @@ class Run(Checkpointed):
         if not isinstance(opened.query, Training):
             raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
+        self._rows_ahead: RowsAhead | None = None
         self._run, self._units, self._words = opened.query, units, words
         self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
         self._average = copy.deepcopy(average)  # that of the caller is as private as the model
@@ -178,6 +179,8 @@ class Run(Checkpointed):
     def _end(self) -> None:
         if isinstance(self._course, SampledCourse):
             self._course.close()
+        if self._rows_ahead is not None:
+            self._rows_ahead.close()
         super()._end()
 
     def _prepare(self) -> None:
@@ -274,8 +277,8 @@ class Run(Checkpointed):
 
     def _replayed(self, steps: "DeviceSteps") -> Tensor:
         """The noisy sum of one step by what was recorded on invented units: no code of the user runs."""
-        with silence() if self._laid is None else nullcontext():
-            return steps.noisy(self._read())
+        with silence() if self._laid is None or self._laid.runs_code else nullcontext():
+            return steps.noisy(self._read(), self._step)
 
     def _read(self) -> Laid:
         if self._laid is None:
@@ -285,16 +288,18 @@ class Run(Checkpointed):
 
     def _clipped(self) -> Tensor:
         laid = self._read()
-        total: Tensor | None = None
+        total, near = None, self._device.type == "cpu"
         self._engine.clip = float(self._course.clip)
         recorded = self._recorded is not None and self._recorded[0] == self._engine.clip  # a clip is recorded as well
         how = self._recorded[1] if self._recorded is not None and recorded else self._sum
-        places = self._course.places(laid.number, self._step)
-        for gathered in self._batches(laid, places):
+        for gathered in self._batches(laid):
             whole = self._tried(how, *gathered())
             # what failed may have written to its rows: they are gathered anew
             for found, present in self._one_by_one(*gathered()) if whole is None else (whole,):
-                total = found.flat if total is None else total.double().add_(found.flat)
+                if total is None:  # what was recorded writes all its sums to the same memory
+                    total = found.flat if near else found.flat.clone()
+                else:
+                    total = total.double().add_(found.flat)
                 self._course.observe(found.norms, present if present.ndim == 1 else present.any(1))
         return torch.zeros(self._run.parameters, device=self._device) if total is None else total
 
@@ -337,20 +342,14 @@ class Run(Checkpointed):
         inputs, targets, present = self._placed(*batch)
         return *inputs, targets, present
 
-    def _batches(
-        self, laid: Laid, places: npt.NDArray[np.int64]
-    ) -> Iterator[Callable[[], tuple[tuple[Tensor, ...], Tensor, Tensor]]]:
-        """The units of a step in parts of one fixed shape; what is left of the last part is filled up and absent.
-
-        Each part is gathered when it is asked for, into memory of its own.
-        """
-        for start in range(0, len(places), self._physical):
-            some = places[start : start + self._physical]
-            rows = torch.from_numpy(np.resize(some, self._physical))
-            here = torch.arange(self._physical) < len(some)
-            if laid.places is not None and laid.present is not None:
-                here, rows = laid.present[rows] & here[:, None], laid.places[rows]
-            yield partial(_gathered, laid, rows.to(laid.targets.device), here)
+    def _batches(self, laid: Laid) -> Iterator[Gather]:
+        """The units of a step in parts of one fixed shape; the next part is read meanwhile where that can be."""
+        number, course, step = laid.number, self._course, self._step
+        if laid.source is None or laid.runs_code or not isinstance(course, SampledCourse) or not course.fresh:
+            return iter(parts_of(laid, course.places(number, step), self._physical, step))
+        if self._rows_ahead is None:
+            self._rows_ahead = RowsAhead(laid, lambda later: course.places(number, later), physical=self._physical)
+        return self._rows_ahead.parts(step, last=step + 1 >= self._run.steps)
 
     def _placed(
         self, inputs: tuple[Tensor, ...], targets: Tensor, present: Tensor
@@ -448,8 +447,3 @@ class Run(Checkpointed):
 def _generators(device: torch.device) -> list[Tensor]:
     """The states of torch's generators that a model can draw from."""
     return [torch.get_rng_state(), *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])]
-
-
-def _gathered(laid: Laid, rows: Tensor, here: Tensor) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
-    """Rows of the data, copied: whatever is written to them, the data stays what it is."""
-    return tuple(part[rows] for part in laid.inputs), laid.targets[rows], here.clone()

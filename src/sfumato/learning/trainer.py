@@ -26,6 +26,7 @@ from sfumato.learning.averaging import Average
 from sfumato.learning.clip_groups import Clip, clips_of
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
+from sfumato.learning.given_units import check_units
 from sfumato.learning.hints import suggested_batch, suggested_rate
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.noisy_sums import NoisySums
@@ -33,7 +34,6 @@ from sfumato.learning.optimisers import made_optimiser, rehearse
 from sfumato.learning.progress import Spending, bar
 from sfumato.learning.refusals import check_uncoupled
 from sfumato.learning.run import Callback, Run
-from sfumato.learning.table_units import TableUnits
 from sfumato.learning.training import Training
 from sfumato.learning.units import Units
 from sfumato.learning.weights import unpacked, weights_digest
@@ -107,14 +107,14 @@ class Trainer:
                 "whole batch, such as learning.InBatchContrast, have no loss of one unit: sum them with "
                 "learning.private_mean(…), or train on groups of fixed places (Units.of_groups, learning.info_nce)."
             )
-        if type(data) not in (Units, TableUnits):
-            raise InvalidInput("data must be learning.Units(inputs, targets, n_units=…, name=…); nothing was done.")
+        check_units(data)
         if augmentations is not None and type(augmentations) is not Multiplied:
             raise InvalidInput(
                 "augmentations must be learning.Multiplied(augment, augmentations=…), and not of a class made from it; "
                 "nothing was done."
             )
         data.check(gate.unit)
+        data.check_home(gate.notary)
         self._gate, self._model, self._loss, self._units = gate, model, loss, data
         self._clip, self._clips = clips_of(clip)
         self._grad_mode, self._augmentations = grad_mode, augmentations

@@ -26,13 +26,14 @@ from sfumato.learning.clip_groups import clips_of
 from sfumato.learning.evaluation import Evaluations, Evaluator
 from sfumato.learning.hidden_parts import PartSums, Split
 from sfumato.learning.hints import suggested_batch, suggested_rate
+from sfumato.learning.laid import Laid
 from sfumato.learning.optimisers import heard, made_optimiser, rehearse
 from sfumato.learning.run import Run
 from sfumato.learning.silence import silence
 from sfumato.learning.trainer import Trainer
 from sfumato.learning.training import Training
 from sfumato.learning.tuning import Tuning, check_searched
-from sfumato.learning.units import Laid, Units
+from sfumato.learning.units import Units
 from sfumato.learning.weights import weights_digest
 from sfumato.noise import SystemWords, Words
 from sfumato.noise.hidden_runs import sample_run_number

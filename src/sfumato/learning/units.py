@@ -1,9 +1,8 @@
 """Units of training: rows as they are, the rows of each person together, or groups of rows with one loss."""
 
-import hashlib
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.core.deprecation import renamed
@@ -13,46 +12,20 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Record, Unit, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.given import GivenRows
-from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
+from sfumato.learning.given_rows import given_tensor, kept_rows, listed_ids, typed
+from sfumato.learning.laid import Laid, LateRows, OpenedRows
+from sfumato.learning.paradigms.persons import canonical_ids, whose
 from sfumato.learning.paradigms.placed_groups import PlacedGroups, members, seated
 from sfumato.learning.training import KINDS
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-    import torch
     from torch import Tensor
 
-__all__ = ["Laid", "Units", "listed_ids", "typed"]
+    from sfumato.learning.item_rows import Key
+    from sfumato.learning.laid import ReadRows
+    from sfumato.tables.table import Table
 
-
-@dataclass(frozen=True, slots=True)
-class Laid:
-    """Units laid out for training, one a place of the first axis. Sensitive: all of it, and how many there are.
-
-    ``places`` are the rows of each unit (units, records), and ``present`` says which of them count; without them a unit
-    is one row.
-    """
-
-    inputs: "tuple[Tensor, ...]"
-    targets: "Tensor"
-    number: int
-    places: "Tensor | None" = None
-    present: "Tensor | None" = None
-
-    def near(self, device: "torch.device") -> "Laid":
-        """The same units on a device, if all of them take less than a quarter of its free memory."""
-        import torch
-
-        if device.type != "cuda":
-            return self
-        wanted = sum(part.nbytes for part in (*self.inputs, self.targets))
-        if 4 * wanted > torch.cuda.mem_get_info(device)[0]:
-            return self
-        there = None if self.places is None else self.places.to(device)
-        present = None if self.present is None else self.present.to(device)
-        inputs = tuple(part.to(device) for part in self.inputs)
-        return replace(self, inputs=inputs, targets=self.targets.to(device), places=there, present=present)
+__all__ = ["Laid", "Units", "kept_rows", "listed_ids", "typed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +50,8 @@ class Units:
     """Private data to train on, and the public facts about it. Nothing of it is read before a run was charged.
 
     ``inputs`` is one array, tensor or data frame, or a tuple of several, whose rows go together; ``targets`` another.
+    Of arrays that are mapped from a file (``numpy.load(…, mmap_mode="r")``) rows are read step by step.
+    :meth:`of_dataset` takes datasets, :meth:`of_table` a table of the vault.
     ``n_units`` is how many units there are, as far as the public knows: what is learned is divided by it, never by how
     many there really are. ``name`` and ``version`` are what certificates state.
 
@@ -140,9 +115,12 @@ class Units:
             1 if max_records_per_unit is None else natural(max_records_per_unit, "max_records_per_unit")
         )
         self.times = 1 if times is None else natural(times, "times")
-        self._inputs = tuple(_tensor(part) for part in (inputs if isinstance(inputs, tuple) else (inputs,)))
-        self._targets, self._ids = _tensor(targets), None if ids is None else listed_ids(ids)
+        parts = (*(inputs if isinstance(inputs, tuple) else (inputs,)), targets)
+        *found, self._targets = (given_tensor(part) for part in parts)
+        self._inputs, self._ids = tuple(found), None if ids is None else listed_ids(ids)
+        self._source = _stored(parts, (*self._inputs, self._targets))
         self._seating: _Seating | None = None
+        self._rows: LateRows | None = None
         self._check_rows()
 
     @classmethod
@@ -189,6 +167,126 @@ class Units:
         made._seating = _Seating(groups=groups, roster=listed, persons=persons)
         return made
 
+    @classmethod
+    def of_dataset(
+        cls,
+        dataset: object,
+        *,
+        like: object = None,
+        inputs: "Key | Sequence[Key] | None" = None,
+        targets: "Key | None" = None,
+        ids: GivenRows = None,
+        batched: bool = False,
+        n_units: int | None = None,
+        name: str | None = None,
+        version: str | None = None,
+        max_records_per_unit: int | None = None,
+        times: int | None = None,
+    ) -> "Units":
+        """Units whose rows are items of a dataset: a map-style one of torch, or one of Hugging Face.
+
+        ``like`` is one invented item, a tuple or a dictionary, of the shapes and types that items have; a TensorDataset
+        says these itself. ``inputs`` and ``targets`` are where they lie in an item: names, or places in a tuple, whose
+        last part is the target if nothing else is said. ``ids`` is an array with an id for each item, or where the id
+        lies in an item: a column of Hugging Face is read by itself, of other datasets all items are read once for it.
+        The rest is as for :class:`Units`.
+
+        Items are made when a step has drawn them, one by one, and what they draw is seeded by the step and the row. An
+        item that raises, has another shape or type, or is not finite counts for nothing; of a person the other items
+        count. With ``batched`` the dataset's ``__getitems__`` makes many at once: then you vouch that it makes each of
+        its own row, and pads or scales nothing by the others.
+
+        Guarantee: that of :class:`Units`; before the charge neither an item nor the length is asked for, and how many
+        there are is told by nothing. Ids beyond the last item, and items beyond the last id, are nobody's. Assumes: an
+        item is made of its own row; code of the dataset that itself holds the data can carry it anywhere, and is
+        outside of the guarantee.
+
+        >>> import torch
+        >>> from torch.utils.data import TensorDataset
+        >>> Units.of_dataset(TensorDataset(torch.zeros(3, 2), torch.zeros(3)), n_units=3, name="visits", version="1")
+        <units 'visits': records, declared 3>
+        """
+        from sfumato.learning.dataset_rows import DatasetRows
+
+        rows = DatasetRows.of(dataset, like=like, inputs=inputs, targets=targets, ids=ids, batched=batched)
+        return cls._late(
+            rows,
+            n_units=n_units,
+            name=name,
+            version=version,
+            max_records_per_unit=max_records_per_unit,
+            times=times,
+        )
+
+    @classmethod
+    def of_table(
+        cls,
+        table: "Table",
+        *,
+        inputs: "Sequence[str]",
+        targets: str,
+        n_units: int | None = None,
+        max_records_per_unit: int | None = None,
+        times: int | None = None,
+    ) -> "Units":
+        """Units whose rows are those of a table of the vault, by its columns.
+
+        Columns of ``inputs`` become numbers by what was declared with the table: those with ``bounds`` are held to
+        them and scaled to −1 to 1, with 0 for a missing one; those with ``keys`` become a place for each key. The
+        column of ``targets`` is the number of its key, from 0, or a number held to its bounds; rows without one do not
+        count. In a vault of users the column of the unit says whose rows they are, and ``max_records_per_unit`` is that
+        of the table's limit if nothing else is said. Rows are read at once, after the charge, and kept in memory.
+
+        Guarantee: that of :class:`Units`. Which rows of a person count depends on that person's rows alone, in whatever
+        order the engine gives them. Assumes: what was declared with the table is public.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> budget = sf.Budget(epsilon=1, delta=1e-6)
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="trial")
+        >>> table = vault.table(pa.table({"age": [40, 60], "died": [False, True]}), name="stays", version="1",
+        ...                     bounds={"age": (0, 100)}, keys={"died": [False, True]})
+        >>> Units.of_table(table, inputs=["age"], targets="died", n_units=2)
+        <units 'stays': records, declared 2>
+        """
+        from sfumato.learning.vault_tables import VaultRows
+
+        rows = VaultRows(table, inputs=inputs, targets=targets)
+        most = rows.most_rows if times is None and max_records_per_unit is None else max_records_per_unit
+        return cls._late(
+            rows,
+            n_units=rows.n_units if n_units is None else n_units,
+            name=table.dataset.name,
+            version=table.dataset.edition,
+            max_records_per_unit=most,
+            times=times,
+        )
+
+    @classmethod
+    def _late(
+        cls,
+        rows: LateRows,
+        *,
+        n_units: int | None,
+        name: str | None,
+        version: str | None,
+        max_records_per_unit: int | None,
+        times: int | None,
+    ) -> "Units":
+        """Units of which nothing is known before the charge but one invented row and what was declared."""
+        none = [like.new_empty((0, *like.shape)) for like in rows.like]
+        made = cls(
+            tuple(none[:-1]),
+            none[-1],
+            n_units=n_units,
+            name=name,
+            version=version,
+            ids=[] if rows.named else None,
+            max_records_per_unit=max_records_per_unit,
+            times=times,
+        )
+        made._rows = rows
+        return made
+
     def _check_rows(self) -> None:
         """Refuse parts that cannot go together; whether their lengths are equal is all that this tells."""
         parts = (*self._inputs, self._targets)
@@ -204,6 +302,11 @@ class Units:
     def named(self) -> bool:
         """Whether ids tell persons apart. Public."""
         return self._ids is not None
+
+    def check_home(self, notary: object) -> None:
+        """Refuse data that another vault holds."""
+        if self._rows is not None:
+            self._rows.check_home(notary)
 
     def check(self, unit: Unit) -> None:
         """Refuse data whose units are not those that a vault protects; reads nothing."""
@@ -226,169 +329,52 @@ class Units:
         """
         import torch
 
+        from sfumato.learning.stored_rows import invented
+
         middle = (size, self.max_records_per_unit) if self.kind == "user" else (size,)
         if self._seating is not None:
             middle = (size, len(self._seating.groups.groups[0]))
-        inputs = tuple(_made(part, middle) for part in self._inputs)
+        inputs = tuple(invented(part[:0].new_empty(part.shape[1:]), middle) for part in self._inputs)
         targets = torch.zeros((*middle, *self._targets.shape[1:]), dtype=self._targets.dtype)
         return inputs, targets, torch.ones(middle if self.kind == "user" else (size,), dtype=torch.bool)
 
     def laid(self, key: bytes) -> Laid:
         """Read the data and lay it out, after the charge; ``key`` is secret, 64 bytes at most. Sensitive: all."""
+        if self._rows is None:
+            given = OpenedRows(self._inputs, self._targets, len(self._targets), self._ids, self._source)
+        else:
+            given = self._rows.opened()
+        places, present = self._laid_places(given.ids, key)
+        number = given.number if places is None else len(places)
+        if given.source is not None:
+            return Laid.read_from(given.source, number, places, present)
+        if places is None or present is not None:
+            return Laid(given.inputs, given.targets, number, places, present)
+        return Laid(tuple(part[places] for part in given.inputs), given.targets[places], number)
+
+    def _laid_places(self, ids: "Array | None", key: bytes) -> "tuple[Tensor | None, Tensor | None]":
+        """The rows of each unit, and which of them count: None where each row is a unit, and where all count."""
         import torch
 
-        inputs, targets = self._inputs, self._targets
-        if self._ids is None:
-            return Laid(inputs, targets, len(targets))
+        if ids is None:
+            return None, None
         if self._seating is not None:
-            found = self._seating.found(self._ids, key)
-            there = torch.tensor(found, dtype=torch.int64).reshape(len(found), len(self._seating.groups.groups[0]))
-            return Laid(tuple(part[there] for part in inputs), targets[there], len(found))
-        kept = kept_rows(self._ids, self.max_records_per_unit if self.kind == "user" else self.times, key)
+            found = self._seating.found(ids, key)
+            members_of = len(self._seating.groups.groups[0])
+            return torch.tensor(found, dtype=torch.int64).reshape(len(found), members_of), None
+        kept = kept_rows(ids, self.max_records_per_unit if self.kind == "user" else self.times, key)
         if self.kind != "user":
-            chosen = torch.from_numpy(kept[kept >= 0])
-            return Laid(tuple(part[chosen] for part in inputs), targets[chosen], len(chosen))
+            return torch.from_numpy(kept[kept >= 0]), None
         present = kept >= 0
         kept[~present] = 0
-        return Laid(inputs, targets, len(kept), torch.from_numpy(kept), torch.from_numpy(present))
+        return torch.from_numpy(kept), torch.from_numpy(present)
 
 
-def typed(rows: GivenRows) -> GivenRows:
-    """Rows whose type is stated, as they are; a list is refused, for its type would depend on every value in it.
+def _stored(parts: tuple[GivenRows, ...], like: "tuple[Tensor, ...]") -> "ReadRows | None":
+    """What reads the rows some at a time where one of the parts is a mapped file; None where memory holds all."""
+    from sfumato.learning.stored_rows import StoredRows, is_mapped
 
-    >>> import numpy as np
-    >>> typed(np.zeros(2)).dtype
-    dtype('float64')
-    """
-    if isinstance(rows, list | tuple) or not (hasattr(rows, "dtype") or hasattr(rows, "__array__")):
-        raise InvalidInput(
-            "inputs and targets are arrays, tensors or data frames, whose type is stated: that of a list depends on "
-            "every value in it. Nothing was read and nothing was spent. Say np.array(rows, dtype=...)."
-        )
-    return rows
-
-
-def listed_ids(ids: GivenRows) -> "Array":
-    """Ids as one array with a place for each row, none of them changed; refused by type and shape alone.
-
-    Numbers and text that came as an array of their type stay one; anything else is an array of objects, since a common
-    type of all ids would depend on all of them.
-
-    >>> listed_ids([1, 2.0, None, "x"]).tolist()
-    [1, 2.0, None, 'x']
-    """
-    import numpy as np
-
-    if hasattr(ids, "detach"):
-        ids = ids.detach().cpu().numpy()
-    if not isinstance(ids, np.ndarray) and isinstance(getattr(ids, "dtype", None), np.dtype):
-        ids = np.asarray(ids)  # a column of pandas
-    if isinstance(ids, np.ndarray) and not isinstance(ids, np.ma.MaskedArray):
-        if ids.ndim != 1 or ids.dtype.kind not in "biufUSO" or ids.dtype in (np.float16, np.float32):
-            raise InvalidInput(
-                "ids are text, bytes or whole numbers in one column, and these are not; nothing was read or spent. "
-                "Write them as text first."
-            )
-        return ids
-    if isinstance(ids, str | bytes | dict) or len(getattr(ids, "shape", (0,))) != 1:
-        raise InvalidInput("ids are one for each row; nothing was read or spent. Give one column or list of them.")
-    items = next((getattr(ids, name)() for name in ("to_pylist", "to_list", "tolist") if hasattr(ids, name)), None)
-    items = list(ids) if items is None else items
-    found = np.empty(len(items), dtype=object)
-    for place, each in enumerate(items):
-        found[place] = each
-    return found
-
-
-def kept_rows(ids: GivenRows, most: int, key: bytes) -> "npt.NDArray[np.int64]":
-    """For each person up to ``most`` of their rows, −1 beyond; chosen by a secret key from their own rows alone.
-
-    Of a person's rows those with the least keyed hash of (id, which of their rows it is) are kept, so that no other
-    person's rows decide anything. Rows without an id are nobody's, and none of them is kept. Sensitive: the result.
-    """
-    import numpy as np
-
-    people, owner = _owners(listed_ids(ids))
-    order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
-    counts = np.bincount(owner[owner >= 0], minlength=len(people))
-    starts = np.cumsum(counts) - counts
-    kept = np.full((len(people), most), -1, dtype=np.int64)
-    for person, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
-        own = order[start : start + count]
-        if count > most:
-            about = _written(people[person])
-            lots = [_lot(about + b"\0%d" % place, key) for place in range(count)]
-            own = own[sorted(sorted(range(count), key=lots.__getitem__)[:most])]
-        kept[person, : len(own)] = own
-    return kept
-
-
-def _owners(ids: "Array") -> "tuple[list[Id], npt.NDArray[np.int64]]":
-    """All persons, whole numbers first, then text, then bytes, each in order; and whose each row is, −1 for nobody's.
-
-    Each id is read by itself and never refused: this is after the charge.
-    """
-    import numpy as np
-
-    values, place = np.unique(ids, return_inverse=True) if ids.dtype != object else _distinct(ids)
-    found = [whose(each) for each in values.tolist()]
-    people = sorted({each for each in found if each is not None}, key=_order)
-    number: dict[Id | None, int] = {each: person for person, each in enumerate(people)}
-    owners = np.array([number.get(each, -1) for each in found], dtype=np.int64)
-    return people, owners[place]
-
-
-def _distinct(ids: "Array") -> "tuple[Array, npt.NDArray[np.int64]]":
-    """Ids of any type as whoever they are, each once, and which of these each row has."""
-    import numpy as np
-
-    seen: dict[Id | None, int] = {}
-    place = np.array([seen.setdefault(whose(each), len(seen)) for each in ids], dtype=np.int64)
-    values = np.empty(len(seen), dtype=object)
-    for each, spot in seen.items():
-        values[spot] = each
-    return values, place
-
-
-def _order(who: Id) -> tuple[int, Id]:
-    return (0, who) if isinstance(who, int) else (1, who) if isinstance(who, str) else (2, who)
-
-
-def _written(who: Id) -> bytes:
-    """An id as bytes; those of two persons differ."""
-    if isinstance(who, bytes):
-        return b"b" + who
-    return b"i%d" % who if isinstance(who, int) else b"s" + who.encode("utf-8", "surrogatepass")
-
-
-def _lot(about: bytes, key: bytes) -> bytes:
-    return hashlib.blake2b(about, key=key, digest_size=16).digest()
-
-
-def _tensor(part: GivenRows) -> "Tensor":
-    """A column, an array, a frame or a tensor as a tensor of the numbers that models take."""
-    import numpy as np
-    import torch
-
-    if isinstance(part, torch.Tensor):
-        found = part.detach()
-    else:
-        array = np.asarray(typed(part))
-        if array.dtype.kind not in "biuf":
-            raise InvalidInput("units to train on are numbers; nothing was read. Encode text and dates first.")
-        found = torch.from_numpy(np.ascontiguousarray(array if array.flags.writeable else array.copy()))
-    if found.dtype == torch.float64:
-        found = found.float()
-    if found.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8, torch.bool) and found.ndim == 1:
-        found = found.long()
-    return found
-
-
-def _made(part: "Tensor", middle: tuple[int, ...]) -> "Tensor":
-    import torch
-
-    shape = (*middle, *part.shape[1:])
-    if part.dtype.is_floating_point:
-        count = int(torch.tensor(shape).prod())
-        return torch.sin(torch.arange(count) * 0.7853981 + 0.3).reshape(shape).to(part.dtype)
-    return torch.zeros(shape, dtype=part.dtype)
+    if not any(is_mapped(part) for part in parts):
+        return None
+    held = [part if is_mapped(part) else tensor for part, tensor in zip(parts, like, strict=True)]
+    return StoredRows(held, [tensor.new_empty(tensor.shape[1:]) for tensor in like])

@@ -20,6 +20,7 @@ from sfumato.gate.setting import Setting
 from sfumato.tables.clamped import range_of
 from sfumato.tables.contribution import contribution
 from sfumato.tables.execution import Beside, check_columns, exact_numbers
+from sfumato.tables.held_rows import HeldRows, hold_rows
 from sfumato.tables.keys import KeyValue, keys_of
 from sfumato.tables.measures.batch_mean import BatchMean
 from sfumato.tables.persons import ONE_ROW_A_PERSON, is_per_person, joins_of, private_datasets
@@ -138,6 +139,8 @@ class TableStore:
         self._holdings[dataset] = _Holding(
             source=source, limit=limit, n_units=n_units, population=population, provenance=origins
         )
+        held = HeldRows(source=source, n_units=n_units, unit=self._unit, notary=self._setting.notary)
+        hold_rows(self._setting.gate, dataset, held)
         return Table(
             gate=self._setting.gate,
             dataset=dataset,
