@@ -16,6 +16,8 @@ from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
+from sfumato.learning.paradigms.soft_labels import SoftLabels
+from sfumato.learning.paradigms.student_choice import CloserStudent
 from sfumato.learning.paradigms.voting import ConfidentMax, ConfidentVotes, TeacherVotes
 from sfumato.learning.training import Training
 
@@ -53,6 +55,7 @@ __all__ = [
     "ClippedLogits",
     "ClippedSum",
     "CloserModel",
+    "CloserStudent",
     "ConfidentMax",
     "ConfidentVotes",
     "Correlated",
@@ -74,6 +77,7 @@ __all__ = [
     "PlacedGroups",
     "Plan",
     "Scattering",
+    "SoftLabels",
     "TeacherVotes",
     "Teachers",
     "TopKey",
@@ -101,7 +105,15 @@ __all__ = [
     "weights_digest",
 ]
 
-EXAMPLE_QUERIES = (TeacherVotes, ConfidentVotes, LearningCurve, CloserModel, LogisticWeights)
+EXAMPLE_QUERIES = (
+    TeacherVotes,
+    ConfidentVotes,
+    SoftLabels,
+    CloserStudent,
+    LearningCurve,
+    CloserModel,
+    LogisticWeights,
+)
 TRAINING_QUERIES = (Training, Evaluations)
 QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,

@@ -1,6 +1,7 @@
 """What a reader must know of a model or of a release about one: on whom, how, and what may be done with it."""
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -98,8 +99,10 @@ def accuracies(query: Query, said: "Statement", *, number: int, **facts: Word) -
     )
 
 
-def examined(query: Query, said: "Statement", **facts: Word) -> Description:
-    """Releases about declared examples; each query has its own words, by its kind."""
+def examined(
+    query: Query, said: "Statement", *, figures: Mapping[str, Word] | None = None, **facts: Word
+) -> Description:
+    """Releases about declared examples; each query has its own words, by its kind, filled with its ``figures``."""
     labels = query.labels()
     return Description(
         form=Form.TABLE if labels else Form.NUMBER,
@@ -107,6 +110,7 @@ def examined(query: Query, said: "Statement", **facts: Word) -> Description:
         asked=_asked(query),
         columns=tuple(labels),
         measure=f"measure.{query.KIND.removeprefix('query.')}",
+        figures={} if figures is None else dict(figures),
         facts=facts,
         counts=False,
     )

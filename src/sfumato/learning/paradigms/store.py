@@ -26,7 +26,9 @@ from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
 from sfumato.learning.paradigms.own_rows import public_questions
 from sfumato.learning.paradigms.persons import Id, persons, whose
-from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
+from sfumato.learning.paradigms.soft_labels import SoftLabels
+from sfumato.learning.paradigms.student_choice import CloserStudent
+from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, shared_vote, summed, vote
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
 from sfumato.learning.silence import silence
 from sfumato.learning.units import Units, listed_ids, typed
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ExampleStore"]
 
-ExampleQuery = TeacherVotes | ConfidentVotes | LearningCurve | CloserModel | LogisticWeights
+VotesQuery = TeacherVotes | ConfidentVotes | SoftLabels | CloserStudent
+ExampleQuery = VotesQuery | LearningCurve | CloserModel | LogisticWeights
 
 
 Held = TypeVar("Held")
@@ -261,7 +264,7 @@ class ExampleStore:
             )
         held = self._holdings[query.dataset]
         match query:
-            case TeacherVotes() | ConfidentVotes():
+            case TeacherVotes() | ConfidentVotes() | SoftLabels() | CloserStudent():
                 known = query.ensemble in held.ensembles and query.asked in held.questions
                 fits = known and (
                     held.ensembles[query.ensemble][1][:2] == (query.parts, query.classes)
@@ -319,6 +322,10 @@ class ExampleStore:
                 return [count for row in self._votes(query, held) for count in row]
             case ConfidentVotes():
                 return self._votes(query, held)
+            case SoftLabels():
+                return [total for row in self._votes(query, held) for total in row]
+            case CloserStudent():
+                return list(query.exact(self._votes(query, held)))
             case LearningCurve():
                 from sfumato.learning.paradigms.predictions import right
 
@@ -336,8 +343,8 @@ class ExampleStore:
             case LogisticWeights():
                 return list(self._weights(query, held))
 
-    def _votes(self, query: TeacherVotes | ConfidentVotes, held: _Holding) -> list[list[int]]:
-        """Train every teacher on its own part and count the votes. Sensitive."""
+    def _votes(self, query: VotesQuery, held: _Holding) -> list[list[int]]:
+        """Train every teacher on its own part and count the votes, or add up their parts. Sensitive."""
         train, (parts, classes, _) = held.ensembles[query.ensemble]
         secret = self._secret()
         places: list[list[int]] = [[] for _ in range(parts)]
@@ -345,11 +352,17 @@ class ExampleStore:
             if person is not None:
                 places[part_of(person, parts, secret)].append(place)
         questions, _ = held.questions[query.asked]
-        votes = [
-            vote(train, held.inputs[own], held.targets[own], questions, classes=classes, seed=seed_of(part, secret))
-            for part, own in enumerate(places)
+        steps = query.steps if isinstance(query, SoftLabels) else 1
+        rows = ((held.inputs[own], held.targets[own], questions) for own in places)
+        seeds = [seed_of(part, secret) for part in range(parts)]
+        if steps == 1:
+            votes = [vote(train, *own, classes=classes, seed=seed) for own, seed in zip(rows, seeds, strict=True)]
+            return counted(votes, classes=classes, questions=len(questions))
+        shares = [
+            shared_vote(train, *own, classes=classes, steps=steps, seed=seed)
+            for own, seed in zip(rows, seeds, strict=True)
         ]
-        return counted(votes, classes=classes, questions=len(questions))
+        return summed(shares, classes=classes, questions=len(questions))
 
     def _weights(self, query: LogisticWeights, held: _Holding) -> tuple[int, ...]:
         from sfumato.learning.paradigms.logistic import held_to_one, minimiser
