@@ -13,6 +13,7 @@ from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.correlated import Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
 from sfumato.learning.noisy_sums import NoisySums
+from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
@@ -51,6 +52,8 @@ __all__ = [
     "TRAINING_QUERIES",
     "AdaptiveClip",
     "AdaptiveSums",
+    "AttentionKey",
+    "AttentionLogits",
     "Average",
     "ClippedLogits",
     "ClippedSum",
@@ -113,6 +116,8 @@ EXAMPLE_QUERIES = (
     LearningCurve,
     CloserModel,
     LogisticWeights,
+    AttentionLogits,
+    AttentionKey,
 )
 TRAINING_QUERIES = (Training, Evaluations)
 QUERIES: tuple[Any, ...] = (

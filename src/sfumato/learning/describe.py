@@ -100,9 +100,17 @@ def accuracies(query: Query, said: "Statement", *, number: int, **facts: Word) -
 
 
 def examined(
-    query: Query, said: "Statement", *, figures: Mapping[str, Word] | None = None, **facts: Word
+    query: Query,
+    said: "Statement",
+    *,
+    figures: Mapping[str, Word] | None = None,
+    named: str | None = None,
+    **facts: Word,
 ) -> Description:
-    """Releases about declared examples; each query has its own words, by its kind, filled with its ``figures``."""
+    """Releases about declared examples; each query has its own words, by its kind, filled with its ``figures``.
+
+    ``named`` is the key for how exact something is that was chosen and not measured.
+    """
     labels = query.labels()
     return Description(
         form=Form.TABLE if labels else Form.NUMBER,
@@ -111,6 +119,7 @@ def examined(
         columns=tuple(labels),
         measure=f"measure.{query.KIND.removeprefix('query.')}",
         figures={} if figures is None else dict(figures),
+        paragraphs={} if named is None else {"named": ((named,),)},
         facts=facts,
         counts=False,
     )

@@ -12,6 +12,7 @@ from sfumato.core.question import Gate, Question
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.learning.given import GivenRows, Predictor
+from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.distillation import CloserModel, floored
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import logistic_weights
@@ -38,12 +39,20 @@ class Keeper(Protocol):
         """Keep models."""
         ...
 
+    def attend(self, name: str, model: Predictor, keys: int) -> None:
+        """Keep a model of attention."""
+        ...
+
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of teachers and questions that were kept."""
         ...
 
     def examined(self, models: str) -> str:
         """The digest of models that were kept."""
+        ...
+
+    def attended(self, model: str) -> str:
+        """The digest of a model of attention that was kept."""
         ...
 
 
@@ -123,6 +132,37 @@ class Examples:
             residual=residual,
         )
         return Question(query=query, gate=self._gate)
+
+    def attention_logits(self, model: Predictor, *, keys: int, clip: Exact, name: str) -> Question:
+        """The mean logits that a public model gives the records for ``keys`` keys, with their error.
+
+        ``model`` is a function from one input to its logits, or a torch module; each record is seen alone, and its
+        logits are cut to the l2 norm ``clip`` together. One person moves the means by clip/n_units, or by twice as
+        much under *replace*. Assumes: the model does not depend on these examples. For the ε that keeps a margin, see
+        :class:`~sfumato.learning.LogitRelease`.
+        """
+        number, content = self._counted(), self._attended(name, model, keys)
+        query = AttentionLogits(
+            dataset=self.dataset, model=name, keys=keys, clip=rational(clip, "clip"), number=number, content=content
+        )
+        return Question(query=query, gate=self._gate)
+
+    def attention_key(self, model: Predictor, *, keys: int, bound: Exact, name: str) -> Question:
+        """Which of ``keys`` keys has the largest mean logit, and nothing else: pure ε, and less than for all logits.
+
+        Each logit of a record is held within ±``bound`` by itself; the rest is as for :meth:`attention_logits`.
+        """
+        number, content = self._counted(), self._attended(name, model, keys)
+        query = AttentionKey(
+            dataset=self.dataset, model=name, keys=keys, bound=rational(bound, "bound"), number=number, content=content
+        )
+        return Question(query=query, gate=self._gate)
+
+    def _attended(self, name: str, model: Predictor, keys: int) -> str:
+        check_name(name, "the name of a model")
+        natural(keys, "keys", least=2)
+        self.keeper.attend(name, model, keys)
+        return self.keeper.attended(name)
 
     def _counted(self) -> int:
         if self.n_units is None:

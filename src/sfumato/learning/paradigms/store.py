@@ -19,6 +19,7 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
 from sfumato.learning import EXAMPLE_QUERIES, TRAINING_QUERIES
 from sfumato.learning.given import GivenRows, Predictor
+from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.content import content_of
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["ExampleStore"]
 
 VotesQuery = TeacherVotes | ConfidentVotes | SoftLabels | CloserStudent
-ExampleQuery = VotesQuery | LearningCurve | CloserModel | LogisticWeights
+ExampleQuery = VotesQuery | LearningCurve | CloserModel | LogisticWeights | AttentionLogits | AttentionKey
 
 
 Held = TypeVar("Held")
@@ -62,6 +63,7 @@ class _Holding:
     ensembles: dict[str, tuple[Train, tuple[int, int, str]]] = field(default_factory=dict)
     questions: dict[str, tuple[GivenRows, str]] = field(default_factory=dict)
     models: dict[str, tuple[list[Predictor], str]] = field(default_factory=dict)
+    heads: dict[str, tuple[Predictor, tuple[int, str]]] = field(default_factory=dict)
 
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of teachers and questions as they are now, and of a secret: nobody learns them by trying."""
@@ -70,6 +72,10 @@ class _Holding:
     def examined(self, models: str) -> str:
         """The digest of models as they are now, with the secret as well."""
         return content_of(self.secret(), *self.models[models][0])
+
+    def attended(self, model: str) -> str:
+        """The digest of a model of attention as it is now, with the secret as well."""
+        return content_of(self.secret(), self.heads[model][0])
 
     @property
     def numeric(self) -> bool:
@@ -110,6 +116,12 @@ class _Keeper:
         _kept(self._held.models, name, ready, content_of(*models))
         return len(models)
 
+    def attend(self, name: str, model: Predictor, keys: int) -> None:
+        """Keep a model of attention under a name, tried on zeros."""
+        from sfumato.learning.paradigms.predictions import rehearsed_head
+
+        _kept(self._held.heads, name, rehearsed_head(model, self._held.inputs, keys), (keys, content_of(model)))
+
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of what was kept under the names of an ensemble and of some questions."""
         return self._held.voted(ensemble, asked)
@@ -117,6 +129,10 @@ class _Keeper:
     def examined(self, models: str) -> str:
         """The digest of what was kept under the name of some models."""
         return self._held.examined(models)
+
+    def attended(self, model: str) -> str:
+        """The digest of what was kept under the name of a model of attention."""
+        return self._held.attended(model)
 
 
 class ExampleStore:
@@ -276,6 +292,11 @@ class ExampleStore:
                 fits = known and (
                     len(held.models[query.models][0]) == query.epochs and query.content == held.examined(query.models)
                 )
+            case AttentionLogits() | AttentionKey():
+                known = query.model in held.heads and query.number == held.n_units
+                fits = known and (
+                    held.heads[query.model][1][0] == query.keys and query.content == held.attended(query.model)
+                )
             case CloserModel():
                 fits = query.number == held.n_units
             case LogisticWeights():
@@ -342,6 +363,18 @@ class ExampleStore:
                 return list(query.exact(counts))
             case LogisticWeights():
                 return list(self._weights(query, held))
+            case AttentionLogits() | AttentionKey():
+                from sfumato.learning.paradigms.predictions import attended
+
+                together = isinstance(query, AttentionLogits)
+                return attended(
+                    held.heads[query.model][0],
+                    held.inputs,
+                    self._places(held),
+                    keys=query.keys,
+                    limit=query.clip if isinstance(query, AttentionLogits) else query.bound,
+                    together=together,
+                )
 
     def _votes(self, query: VotesQuery, held: _Holding) -> list[list[int]]:
         """Train every teacher on its own part and count the votes, or add up their parts. Sensitive."""
