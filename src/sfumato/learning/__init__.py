@@ -14,6 +14,7 @@ from sfumato.learning.correlated import Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
+from sfumato.learning.paradigms.contrastive_training import ContrastiveTraining
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
@@ -61,6 +62,7 @@ __all__ = [
     "CloserStudent",
     "ConfidentMax",
     "ConfidentVotes",
+    "ContrastiveTraining",
     "Correlated",
     "CorrelatedSums",
     "DPClassifier",
@@ -119,7 +121,7 @@ EXAMPLE_QUERIES = (
     AttentionLogits,
     AttentionKey,
 )
-TRAINING_QUERIES = (Training, Evaluations)
+TRAINING_QUERIES = (Training, ContrastiveTraining, Evaluations)
 QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,
     NoisySums,

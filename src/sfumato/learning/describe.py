@@ -34,11 +34,13 @@ def trained(
     weights: str,
     way: str,
     follows: bool,
+    method: str = "method",
+    own: Mapping[str, Word] | None = None,
 ) -> Description:
     """A trained model.
 
     ``way`` is how units come into steps: ``all``, ``sampled`` or ``cycle``. ``follows`` says that the clip followed a
-    noisy count.
+    noisy count. ``method`` begins the key of how a step was made, and ``own`` are the figures of that method alone.
     """
     figures: dict[str, Word] = {
         "weights": Counted("weight", parameters),
@@ -51,6 +53,7 @@ def trained(
         "digest": weights[:SHOWN],
         "chance": decimal_up(100 * batch / number, 3),
         "turn": f"{math.ceil(number / batch):,}",
+        **({} if own is None else own),
     }
     facts: dict[str, Word] = {
         "noise": phrase("fact.noise_cycle" if way == "cycle" else "fact.noise_trained", **figures)
@@ -68,7 +71,7 @@ def trained(
         paragraphs={
             "what": (("what.trained_all" if way == "all" else "what.trained",),),
             "risk": (("lesson.why", "lesson.open"), ("lesson.not",)),
-            "method": ((f"lesson.method_{way}", *(("lesson.follows",) if follows else ())),),
+            "method": ((f"lesson.{method}_{way}", *(("lesson.follows",) if follows else ())),),
             "charged": (("lesson.charged", *(("lesson.early",) if done < steps else ())),),
             "limits": limits,
             "patient_limit": limits,

@@ -66,6 +66,7 @@ class Run(Checkpointed):
     """
 
     WHAT: ClassVar[str] = "training run"
+    RUNS: ClassVar[type[Training]] = Training
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Run(Checkpointed):
         path: Path | None = None,
         held: ExitStack | None = None,
     ) -> None:
-        if not isinstance(opened.query, Training):
+        if type(opened.query) is not self.RUNS or not isinstance(opened.query, Training):
             raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._run, self._units, self._words = opened.query, units, words
@@ -98,16 +99,7 @@ class Run(Checkpointed):
             self._run, opened.mechanism, opened.priced.sensitivity, words, ahead=near and (os.cpu_count() or 1) > 1
         )
         kind = "user" if augmentations is not None else self._run.units
-        self._engine = Engine(
-            self._model,
-            loss,
-            clip=float(self._run.clip),
-            unit=cast("Kind", kind),
-            grad_mode=cast("GradMode", grad_mode),
-        )
-        # on a device, what the engine keeps and puts back is recorded with its sums; here it is kept once, and by this
-        if near:
-            self._engine.unchanged = nullcontext()
+        self._engine = self._made_engine(loss, kind, grad_mode)
         self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
         self._draws = Draws(self._device, words)
         self._prepare()
@@ -177,6 +169,20 @@ class Run(Checkpointed):
         if isinstance(self._course, SampledCourse):
             self._course.close()
         super()._end()
+
+    def _made_engine(self, loss: Callable[..., Tensor], kind: str, grad_mode: str) -> Engine:
+        """What sums the gradients of the private copy."""
+        engine = Engine(
+            self._model,
+            loss,
+            clip=float(self._run.clip),
+            unit=cast("Kind", kind),
+            grad_mode=cast("GradMode", grad_mode),
+        )
+        # on a device, what the engine keeps and puts back is recorded with its sums; here it is kept once, and by this
+        if self._device.type == "cpu":
+            engine.unchanged = nullcontext()
+        return engine
 
     def _prepare(self) -> None:
         """Let the engine plan for the one shape of its batches, on made-up units and before anything is read."""

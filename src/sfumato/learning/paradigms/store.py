@@ -221,6 +221,9 @@ class ExampleStore:
         each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). Nothing is read and nothing is
         spent; :meth:`~sfumato.learning.Trainer.fit` charges.
 
+        With in-batch negatives the loss is ``learning.InBatchContrast(model, …)``: a unit is a pair, its anchor in the
+        inputs and its positive in the targets, and ``each`` of the contrast takes the place of ``clip``.
+
         >>> import torch, sfumato as sf
         >>> from sfumato.learning import Units
         >>> budget = sf.Budget(epsilon=2, delta=1e-6)
@@ -231,8 +234,11 @@ class ExampleStore:
         (Fraction(1, 1), Fraction(1, 1))
         """
         need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
         from sfumato.learning.trainer import Trainer
 
+        if isinstance(loss, InBatchContrast):
+            from sfumato.learning.paradigms.contrast_trainer import ContrastTrainer as Trainer
         return Trainer(
             self._sessions, model, loss, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations
         )
