@@ -268,7 +268,7 @@ def held_logits(said: Array, *, keys: int, limit: Fraction, together: bool) -> l
         part = min(1.0, largest * length / float(limit))
         scaled = whole / length * part * PARTS_OF_A_CLIP
     else:
-        scaled = np.clip(logits / float(limit), -1.0, 1.0) * PARTS_OF_A_CLIP
+        scaled = np.clip(logits, -float(limit), float(limit)) / float(limit) * PARTS_OF_A_CLIP
     steps = [int(each) for each in np.trunc(scaled)]
     # held to exactly: a float that came out too long by its rounding is made a little shorter
     for _ in range(2):
