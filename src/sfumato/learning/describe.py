@@ -108,7 +108,7 @@ def examined(
     *,
     figures: Mapping[str, Word] | None = None,
     named: str | None = None,
-    **facts: Word,
+    facts: Mapping[str, Word] | None = None,
 ) -> Description:
     """Releases about declared examples; each query has its own words, by its kind, filled with its ``figures``.
 
@@ -123,7 +123,7 @@ def examined(
         measure=f"measure.{query.KIND.removeprefix('query.')}",
         figures={} if figures is None else dict(figures),
         paragraphs={} if named is None else {"named": ((named,),)},
-        facts=facts,
+        facts={} if facts is None else dict(facts),
         counts=False,
     )
 

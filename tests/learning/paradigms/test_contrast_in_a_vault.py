@@ -122,7 +122,8 @@ def test_a_pair_more_moves_the_sum_of_a_whole_step_by_no_more_than_stated() -> N
 def test_of_more_pairs_than_were_declared_a_random_part_counts_and_nothing_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """48 pairs where 16 were declared: each step has 16, and over 40 steps each pair is in a third of them."""
+    """48 pairs where 16 were declared: each of 20 steps has 16, and nearly all come to count. Nine or more are left out
+    of all steps with a chance below C(48, 9)·(2/3)^180 < 1e-20; a copy that takes the first ones has 16 of them."""
     seen: list[Tensor] = []
     real = InBatchContrast.sum
 
@@ -136,12 +137,12 @@ def test_of_more_pairs_than_were_declared_a_random_part_counts_and_nothing_is_re
     made = trainer(vault(), data)
     monkeypatch.setattr(InBatchContrast, "sum", spied)
     seen.clear()
-    made.fit(**{**RUN, "steps": 40, "batch": 16})
+    made.fit(**{**RUN, "steps": 20, "batch": 16})
     steps = [rows for rows in seen if len(rows) > 2]
-    assert len(steps) == 40
+    assert len(steps) == 20
     assert {len(rows) for rows in steps} == {16}
     often = Counter(int(row[0]) for rows in steps for row in rows)
-    assert set(often) == set(range(48))  # one is missed in all 40 steps with chance below 48·(2/3)^40 = 5e-6
+    assert len(often) >= 40
     assert all(len({int(row[0]) for row in rows}) == 16 for rows in steps)
 
 
@@ -212,13 +213,14 @@ def test_a_run_is_charged_once_signed_verified_and_explained(tmp_path: Path) -> 
     assert held.spent.epsilon == 5
 
 
-def test_the_certificate_of_less_than_it_takes_is_not_believed() -> None:
+def test_a_certificate_that_states_less_than_it_takes_is_found() -> None:
+    """Whoever verifies works out the move from the temperature and the number of pairs, before any signature."""
     held = vault()
     text = trainer(held, declared(40)).fit(**RUN, batch=20).release.certificate.text
-    assert '"most": 48' in text or '"most":48' in text
-    forged = text.replace('"most": 48', '"most": 2').replace('"most":48', '"most":2')
+    forged = text.replace('"most": 48', '"most": 64').replace('"most":48', '"most":64')
     assert forged != text
-    assert not verify(parsed(forged), key=held.public_key).authenticated
+    found = verify(parsed(forged), key=held.public_key).findings
+    assert any("sensitivity" in each.field for each in found), found
 
 
 def test_private_steps_bring_views_of_one_person_together() -> None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.description import Description, Word, phrase
+from sfumato.core.description import Description, OneLine, Word, phrase
 from sfumato.core.exact import Exact, decimal_up, fraction_text, natural, positive
 from sfumato.core.finding import check_fit, check_numbers
 from sfumato.core.foreign import Array
@@ -102,7 +102,7 @@ class AttentionLogits:
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
-        return examined(self, said, figures={"clip": fraction_text(self.clip), "model": self.model})
+        return examined(self, said, figures={"clip": fraction_text(self.clip), "model": OneLine(self.model)})
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of each mean logit, or of all of them at once."""
@@ -206,8 +206,8 @@ class AttentionKey:
         facts: dict[str, Word] = {}
         if isinstance(said.mechanism, NoisyMax):
             facts["noise"] = phrase("fact.noise_attention_key", scale=decimal_up(said.mechanism.scale))
-        figures: dict[str, Word] = {"bound": fraction_text(self.bound), "model": self.model}
-        return examined(self, said, figures=figures, named="accuracy.noisy_key", **facts)
+        figures: dict[str, Word] = {"bound": fraction_text(self.bound), "model": OneLine(self.model)}
+        return examined(self, said, figures=figures, named="accuracy.noisy_key", facts=facts)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A key has no margin."""

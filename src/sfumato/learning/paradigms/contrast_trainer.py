@@ -75,7 +75,12 @@ class ContrastTrainer(Trainer):
                 "vault.trainer(model, learning.InBatchContrast(model, …), …)."
             )
         said = loss.declared()
-        self._each, self._temperature, self._both, self._chunk = said.clip, said.temperature, loss.both, loss.chunk
+        self._each, self._temperature, self._both, self._chunk = (
+            said.clip,
+            said.temperature,
+            loss.both is True,
+            loss.chunk,
+        )
 
     def _check_noise(self, noise: Correlated | None) -> None:
         if noise is not None:
@@ -107,6 +112,11 @@ class ContrastTrainer(Trainer):
 
     def _try_out(self, size: int) -> None:
         """Sum made-up pairs: what cannot be trained says so before anything is charged or read."""
+        if self._grad_mode != "auto" or self._clip not in (1, self._each):
+            raise InvalidInput(
+                "in-batch negatives have one way to compute gradients, and clip similarities: nothing was done. Leave "
+                "clip and grad_mode out, and say each=… of the contrast."
+            )
         inputs, targets, present = self._units.example(2)
         if self._units.kind != "record" or present.ndim != 1 or len(inputs) != 1 or self._augmentations is not None:
             raise InvalidInput(

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.multiplicity import Multiplied
+    from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
     from sfumato.learning.trainer import Trainer
 
 __all__ = ["ExampleStore"]
@@ -207,7 +208,7 @@ class ExampleStore:
     def trainer(
         self,
         model: "nn.Module",
-        loss: "Callable[..., Tensor]",
+        loss: "Callable[..., Tensor] | InBatchContrast",
         *,
         data: Units,
         clip: Exact = 1,
@@ -237,11 +238,13 @@ class ExampleStore:
         from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
         from sfumato.learning.trainer import Trainer
 
+        made: type[Trainer] = Trainer
         if isinstance(loss, InBatchContrast):
-            from sfumato.learning.paradigms.contrast_trainer import ContrastTrainer as Trainer
-        return Trainer(
-            self._sessions, model, loss, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations
-        )
+            from sfumato.learning.paradigms.contrast_trainer import ContrastTrainer
+
+            made = ContrastTrainer
+        how = cast("Callable[..., Tensor]", loss)
+        return made(self._sessions, model, how, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations)
 
     @renamed(right="metric")
     def evaluator(

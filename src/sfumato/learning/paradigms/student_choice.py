@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.description import Description
+from sfumato.core.description import Description, OneLine
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.finding import check_numbers
 from sfumato.core.foreign import Array
@@ -103,7 +103,7 @@ class CloserStudent:
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
-        return examined(self, said, figures={"first": self.first, "second": self.second})
+        return examined(self, said, figures={"first": OneLine(self.first), "second": OneLine(self.second)})
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """The margin of the difference."""

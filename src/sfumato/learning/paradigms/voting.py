@@ -202,7 +202,7 @@ class ConfidentVotes:
         if isinstance(said.mechanism, ConfidentMax):
             noise = {"check": decimal_up(said.mechanism.check_sigma), "sigma": decimal_up(said.mechanism.sigma)}
             facts["noise"] = phrase("fact.noise_confident", **noise)
-        return examined(self, said, named="accuracy.noisy_votes", **facts)
+        return examined(self, said, named="accuracy.noisy_votes", facts=facts)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A label has no margin."""
