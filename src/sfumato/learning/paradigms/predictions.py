@@ -73,7 +73,9 @@ def attended(
     each alone. Each is a batch of one in separate memory. Where a model fails on a record, that adds nothing; what it
     writes to is restored before the next.
     """
-    sums = [0] * keys
+    import numpy as np
+
+    sums = np.zeros(keys, dtype=np.int64)
 
     def held(place: int) -> list[int]:
         return held_logits(_logits(model, inputs, place), keys=keys, limit=limit, together=together)
@@ -82,8 +84,9 @@ def attended(
         for place in places:
             found = shielded(partial(held, place), kept)
             if found is not FAILED:
-                sums = [total + each for total, each in zip(sums, found, strict=True)]
-    return sums
+                sums += np.array(found, dtype=np.int64)
+    totals: list[int] = sums.tolist()
+    return totals
 
 
 def class_of(value: GivenRows) -> int | None:
