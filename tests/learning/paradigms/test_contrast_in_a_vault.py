@@ -213,6 +213,22 @@ def test_a_run_is_charged_once_signed_verified_and_explained(tmp_path: Path) -> 
     assert held.spent.epsilon == 5
 
 
+def test_a_run_that_was_broken_off_goes_on_for_the_same_charge(tmp_path: Path) -> None:
+    class Stop(Exception):
+        """What a caller raises to break off."""
+
+    def stop(step: int, _weights: Mapping[str, Tensor]) -> bool:
+        raise Stop
+
+    held, model = vault(), nn.Linear(4, 3)
+    asked: dict[str, Any] = {**RUN, "batch": 20, "checkpoint": tmp_path / "run", "every": 1}
+    with pytest.raises(Stop):
+        trainer(held, declared(40), model).fit(**asked, callback=stop)
+    told = trainer(held, declared(40), model).fit(**asked, resume=True)
+    assert held.spent.epsilon == 5
+    assert told.release.statement.query.done == 2
+
+
 def test_a_certificate_that_states_less_than_it_takes_is_found() -> None:
     """Whoever verifies works out the move from the temperature and the number of pairs, before any signature."""
     held = vault()
@@ -304,6 +320,8 @@ def test_what_is_wrong_is_refused_and_the_ledger_stays_as_it_was() -> None:
         trainer(held, declared(20), nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)))
     with pytest.raises(Refused, match="replace"):
         trainer(vault(SWAPPED), declared(20)).fit(**RUN, batch=5)
+    with pytest.raises(InvalidInput, match="each=…"):
+        held.trainer(model, InBatchContrast(model), data=declared(20), clip=2)
     with pytest.raises(InvalidInput, match="bounds nothing"):
         trainer(held, declared(20), temperature="1/2000")
     with pytest.raises(BudgetExceeded):
@@ -326,3 +344,5 @@ def test_a_cold_temperature_is_bounded_by_the_number_of_pairs() -> None:
     """Without a limit on the pairs nothing would bound it: e^(2/τ) is beyond all floats."""
     cold = query(temperature=Fraction(1, 100), most=32).reach
     assert cold == pytest.approx(2 * (31 + 2), rel=1e-6)
+    told = trainer(vault(SWAPPED), declared(32), temperature="1/100", both=True).fit(**RUN, batch=32)
+    assert told.release.statement.query.reach == cold / 2
