@@ -47,7 +47,7 @@ def nearest(inputs: Any, targets: Any, seed: int) -> Callable[[Any], Any]:
     return lambda asked: ((asked[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
 
 
-def likely(inputs: Any, targets: Any, seed: int) -> Callable[[Any], Any]:
+def probable(inputs: Any, targets: Any, seed: int) -> Callable[[Any], Any]:
     """A teacher that says how likely each class is."""
     means = np.stack([inputs[targets == k].mean(axis=0) for k in (0, 1)])
 
@@ -76,7 +76,7 @@ def asked(held: sf.Vault) -> dict[str, Any]:
         "curve": examples.learning_curve([lambda x: x[1] > 0, lambda x: x[0] > 0], name="rules"),
         "closer": examples.closer_model([1, 9], [1, 1]),
         "weights": examples.logistic_regression(regularisation=0.1),
-        "soft": examples.teachers(likely, parts=20, classes=2, name="likely").soft_labels(
+        "soft": examples.teachers(probable, parts=20, classes=2, name="likely").soft_labels(
             QUESTIONS, name="public", of="probabilities"
         ),
         "student": teachers.closer_student(QUESTIONS, COIN, RULE, name="public", students=("coin", "rule")),
