@@ -77,8 +77,8 @@ def query(**other: Any) -> ContrastiveTraining:
 @pytest.mark.parametrize("unit", [ADDED, SWAPPED])
 @pytest.mark.parametrize("temperature", [Fraction(1, 2), Fraction(1), Fraction(4)])
 def test_a_newcomer_who_takes_a_place_moves_further_than_one_who_is_added(unit: Unit, temperature: Fraction) -> None:
-    """The adversarial batch of nine: of ten pairs nine count by chance, so one more can exchange one. The bound for
-    those who are added would be too small by a quarter; the stated one is attained."""
+    """The adversarial batch of nine: where nine of ten pairs count, one more can exchange one. The bound for those who
+    are added would be too small; the one of a replacement is attained."""
     batch, reach = 9, float(1 / temperature)
     logits, slopes = torch.full((batch, batch), -reach).double(), torch.full((batch, batch, 1), -1.0).double()
     logits[:, -1], logits[-1, :], logits[-1, -1] = reach, reach, -reach
@@ -92,10 +92,10 @@ def test_a_newcomer_who_takes_a_place_moves_further_than_one_who_is_added(unit: 
         return torch.einsum("ij,ijd->d", weights, which)
 
     moved = (total(slopes) - total(other)).norm().item()
-    stated = query(temperature=temperature).sensitivity(unit, None).l2
-    assert stated is not None
-    assert moved == pytest.approx(float(stated.squared) ** 0.5, rel=1e-6)
-    assert moved <= float(stated.squared) ** 0.5 * (1 + 1e-12)
+    bound = query(temperature=temperature).sensitivity(unit, None).l2
+    assert bound is not None
+    assert moved == pytest.approx(float(bound.squared) ** 0.5, rel=1e-6)
+    assert moved <= float(bound.squared) ** 0.5 * (1 + 1e-12)
     added = ClippedLogits(clip=Fraction(1), temperature=temperature, batch=batch).moved(Relation.ADD_REMOVE)
     assert moved > float(added) * 1.01
 
