@@ -787,6 +787,47 @@ def the_choice_of_a_student_is_said_to_move_by_half(original: Any) -> Any:
     return _halved(original)
 
 
+@broken("sfumato.learning.paradigms.student_choice:CloserStudent.sensitivity", claims=["S3-24"])
+def the_choice_of_a_student_by_votes_is_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.learning.paradigms.soft_labels:SoftLabels.sensitivity", claims=["S3-24"])
+def soft_labels_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.learning.paradigms.student_choice:CloserStudent.mechanism", claims=["S3-24"])
+def the_choice_of_a_student_has_30_percent_less_noise(original: Any) -> Any:
+    def mechanism(self: Any, moved: Any, unit: Any, spend: Any) -> Any:
+        found = original(self, moved, unit, spend)
+        return dataclasses.replace(found, scale=found.scale * LESS)
+
+    return mechanism
+
+
+@broken("sfumato.learning.paradigms.contrastive_training:ContrastiveTraining.sensitivity", claims=["S3-04"])
+def pairs_that_take_a_place_are_said_to_be_added(_original: Any) -> Any:
+    def sensitivity(self: Any, unit: Any, limit: Any) -> Any:
+        from sfumato.core.sensitivity import Sensitivity
+        from sfumato.core.units import Relation
+
+        moved = self.similarities.moved(Relation.ADD_REMOVE)
+        return Sensitivity.of(l2_squared=moved**2)
+
+    return sensitivity
+
+
+@broken("sfumato.learning.paradigms.attention_release:AttentionLogits.sensitivity", claims=["S3-05"])
+def attention_logits_are_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
+@broken("sfumato.learning.paradigms.attention_release:AttentionKey.sensitivity", claims=["S3-05"])
+def the_key_of_attention_is_said_to_move_by_half(original: Any) -> Any:
+    return _halved(original)
+
+
 @broken("sfumato.learning.paradigms.learning_curves:LearningCurve.sensitivity", claims=["S3-09", "S2-11"])
 def learning_curves_are_said_to_move_by_half(original: Any) -> Any:
     return _halved(original)

@@ -14,9 +14,13 @@ from sfumato.learning.best_of_runs import BestOfRuns
 from sfumato.learning.correlated import BandedSums, Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
 from sfumato.learning.noisy_sums import NoisySums
+from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
+from sfumato.learning.paradigms.contrastive_training import ContrastiveTraining
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
+from sfumato.learning.paradigms.soft_labels import SoftLabels
+from sfumato.learning.paradigms.student_choice import CloserStudent
 from sfumato.learning.paradigms.voting import ConfidentMax, ConfidentVotes, TeacherVotes
 from sfumato.learning.training import Training
 from sfumato.learning.tuning import Tuning
@@ -52,14 +56,18 @@ __all__ = [
     "TRAINING_QUERIES",
     "AdaptiveClip",
     "AdaptiveSums",
+    "AttentionKey",
+    "AttentionLogits",
     "Average",
     "BandedSums",
     "BestOfRuns",
     "ClippedLogits",
     "ClippedSum",
     "CloserModel",
+    "CloserStudent",
     "ConfidentMax",
     "ConfidentVotes",
+    "ContrastiveTraining",
     "Correlated",
     "CorrelatedSums",
     "DPClassifier",
@@ -81,6 +89,7 @@ __all__ = [
     "Plan",
     "Scattering",
     "SearchPlan",
+    "SoftLabels",
     "TeacherVotes",
     "Teachers",
     "TopKey",
@@ -110,8 +119,18 @@ __all__ = [
     "weights_digest",
 ]
 
-EXAMPLE_QUERIES = (TeacherVotes, ConfidentVotes, LearningCurve, CloserModel, LogisticWeights)
-TRAINING_QUERIES = (Training, Evaluations, Tuning)
+EXAMPLE_QUERIES = (
+    TeacherVotes,
+    ConfidentVotes,
+    SoftLabels,
+    CloserStudent,
+    LearningCurve,
+    CloserModel,
+    LogisticWeights,
+    AttentionLogits,
+    AttentionKey,
+)
+TRAINING_QUERIES = (Training, ContrastiveTraining, Evaluations, Tuning)
 QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,
     NoisySums,

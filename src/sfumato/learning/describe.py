@@ -1,6 +1,7 @@
 """What a reader must know of a model or of a release about one: on whom, how, and what may be done with it."""
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -36,11 +37,14 @@ def trained(
     follows: bool,
     groups: int = 1,
     clips: "Clips | None" = None,
+    method: str = "method",
+    own: Mapping[str, Word] | None = None,
 ) -> Description:
     """A trained model.
 
     ``way`` is how units come into steps: ``all``, ``sampled``, ``cycle``, or ``turns``, samples of one of ``groups``
     after the other. ``follows`` says that the clip followed a noisy count, ``clips`` are those of groups of layers.
+    ``method`` begins the key of how a step was made, and ``own`` are the figures of that method alone.
     """
     figures: dict[str, Word] = {
         "weights": Counted("weight", parameters),
@@ -53,11 +57,12 @@ def trained(
         "digest": weights[:SHOWN],
         "chance": decimal_up(100 * groups * batch / number, 3),
         "turn": f"{groups if way == 'turns' else math.ceil(number / batch):,}",
+        **({} if own is None else own),
     }
     if clips is not None:
         figures["layers"] = f"{len(clips):,}"
         figures["clips"] = ", ".join(f"{name or '*'}: {decimal_up(one)}" for name, one in clips)
-    own = (("lesson.follows",) if follows else ()) + (() if clips is None else ("lesson.layers",))
+    besides = (("lesson.follows",) if follows else ()) + (() if clips is None else ("lesson.layers",))
     facts: dict[str, Word] = {
         "noise": phrase(f"fact.noise_{way if way in ('cycle', 'turns') else 'trained'}", **figures)
     }
@@ -74,7 +79,7 @@ def trained(
         paragraphs={
             "what": (("what.trained_all" if way == "all" else "what.trained",),),
             "risk": (("lesson.why", "lesson.open"), ("lesson.not",)),
-            "method": ((f"lesson.method_{way}", *own),),
+            "method": ((f"lesson.{method}_{way}", *besides),),
             "charged": (("lesson.charged", *(("lesson.early",) if done < steps else ())),),
             "limits": limits,
             "patient_limit": limits,
@@ -105,8 +110,18 @@ def accuracies(query: Query, said: "Statement", *, number: int, **facts: Word) -
     )
 
 
-def examined(query: Query, said: "Statement", **facts: Word) -> Description:
-    """Releases about declared examples; each query has its own words, by its kind."""
+def examined(
+    query: Query,
+    said: "Statement",
+    *,
+    figures: Mapping[str, Word] | None = None,
+    named: str | None = None,
+    facts: Mapping[str, Word] | None = None,
+) -> Description:
+    """Releases about declared examples; each query has its own words, by its kind, filled with its ``figures``.
+
+    ``named`` is the key for how exact something is that was chosen and not measured.
+    """
     labels = query.labels()
     return Description(
         form=Form.TABLE if labels else Form.NUMBER,
@@ -114,7 +129,9 @@ def examined(query: Query, said: "Statement", **facts: Word) -> Description:
         asked=_asked(query),
         columns=tuple(labels),
         measure=f"measure.{query.KIND.removeprefix('query.')}",
-        facts=facts,
+        figures={} if figures is None else dict(figures),
+        paragraphs={} if named is None else {"named": ((named,),)},
+        facts={} if facts is None else dict(facts),
         counts=False,
     )
 

@@ -67,6 +67,7 @@ class Run(Checkpointed):
     """
 
     WHAT: ClassVar[str] = "training run"
+    RUNS: ClassVar[type[Training]] = Training
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Run(Checkpointed):
         path: Path | None = None,
         held: ExitStack | None = None,
     ) -> None:
-        if not isinstance(opened.query, Training):
+        if type(opened.query) is not self.RUNS or not isinstance(opened.query, Training):
             raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._rows_ahead: RowsAhead | None = None
@@ -99,17 +100,7 @@ class Run(Checkpointed):
         spare = near and torch.get_num_threads() < (os.cpu_count() or 1)  # threads of one product wait for the slowest
         self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words, ahead=spare)
         kind = "user" if augmentations is not None else self._run.units
-        self._engine = Engine(
-            self._model,
-            loss,
-            clip=float(self._run.clip),
-            unit=cast("Kind", kind),
-            grad_mode=cast("GradMode", grad_mode),
-            clips=None if self._run.clips is None else {name: float(one) for name, one in self._run.clips},
-        )
-        # on a device, what the engine keeps and puts back is recorded with its sums; here it is kept once, and by this
-        if near:
-            self._engine.unchanged = nullcontext()
+        self._engine = self._made_engine(loss, kind, grad_mode)
         self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
         self._code = LibraryCode(self._model, loss)
         self._draws = Draws(self._device, words)
@@ -182,6 +173,21 @@ class Run(Checkpointed):
         if self._rows_ahead is not None:
             self._rows_ahead.close()
         super()._end()
+
+    def _made_engine(self, loss: Callable[..., Tensor], kind: str, grad_mode: str) -> Engine:
+        """What sums the gradients of the private copy."""
+        engine = Engine(
+            self._model,
+            loss,
+            clip=float(self._run.clip),
+            unit=cast("Kind", kind),
+            grad_mode=cast("GradMode", grad_mode),
+            clips=None if self._run.clips is None else {name: float(one) for name, one in self._run.clips},
+        )
+        # on a device, what the engine keeps and puts back is recorded with its sums; here it is kept once, and by this
+        if self._device.type == "cpu":
+            engine.unchanged = nullcontext()
+        return engine
 
     def _prepare(self) -> None:
         """Let the engine plan for the one shape of its batches, on made-up units and before anything is read."""

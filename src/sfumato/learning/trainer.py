@@ -89,6 +89,7 @@ class Trainer:
     """
 
     _words: Callable[[], Words] = SystemWords  # tests put a source here that can be put back
+    _runs: type[Run] = Run
 
     def __init__(
         self,
@@ -101,12 +102,7 @@ class Trainer:
         grad_mode: str = "auto",
         augmentations: Multiplied | None = None,
     ) -> None:
-        if not isinstance(model, nn.Module) or not callable(loss):
-            raise InvalidInput(
-                "a trainer takes a torch module, and a loss of outputs and targets; nothing was done. Losses over a "
-                "whole batch, such as learning.InBatchContrast, have no loss of one unit: sum them with "
-                "learning.private_mean(…), or train on groups of fixed places (Units.of_groups, learning.info_nce)."
-            )
+        self._check_loss(model, loss)
         check_units(data)
         if augmentations is not None and type(augmentations) is not Multiplied:
             raise InvalidInput(
@@ -122,6 +118,15 @@ class Trainer:
         if not self._parameters:
             raise InvalidInput("the model has no parameter to train; nothing was done.")
         self._try_out(2)
+
+    def _check_loss(self, model: nn.Module, loss: object) -> None:
+        """Refuse what cannot be trained by its class."""
+        if not isinstance(model, nn.Module) or not callable(loss):
+            raise InvalidInput(
+                "a trainer takes a torch module, and a loss of outputs and targets; nothing was done. Losses over a "
+                "whole batch have no loss of one unit: train with vault.trainer(model, learning.InBatchContrast(model, "
+                "…), data=…), or on groups of fixed places (Units.of_groups, learning.info_nce)."
+            )
 
     def __repr__(self) -> str:
         return f"<trainer of {self._parameters:,} parameters on {self._units!r}>"
@@ -147,32 +152,12 @@ class Trainer:
             raise NotDeclared("say epochs=… or steps=…, one of them; nothing was read and nothing was spent.")
         if epochs is not None:
             steps = int(-(-positive(epochs, "epochs") * number // batch))
-        query = Training(
-            dataset=self._units.dataset,
-            units=self._units.kind,
-            clip=self._clip,
-            times=self._units.times,
-            records=self._units.max_records_per_unit,
-            number=number,
-            rate=Fraction(batch, number),
-            steps=natural(steps, "steps"),
-            parameters=self._parameters,
-            clips=self._clips,
-        )
-        if noise is not None and self._clips is not None:
-            raise InvalidInput(
-                "noise=… goes with one clip for the whole gradient, and this trainer clips groups of layers; nothing "
-                "was done. Say clip=… as a number, or leave noise out."
-            )
-        if noise is not None and type(noise) not in (AdaptiveClip, Correlated):
-            raise InvalidInput(
-                "noise must be learning.AdaptiveClip(…) or learning.Correlated(…), and not of a class made from them; "
-                "nothing was done."
-            )
+        query = self._query(steps=natural(steps, "steps"), batch=batch)
+        self._check_noise(noise)
         moved = query.sensitivity(self._gate.unit, query.limit(self._gate.unit))
         mechanism = NoisySums.calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
         rate = suggested_rate(
-            clip=self._clip, multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
+            clip=self._step_length(query), multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
         )
         if lr is not None and not (isfinite(lr) and lr >= 0):
             raise InvalidInput("lr must be a finite number of at least 0; nothing was done and nothing was spent.")
@@ -250,7 +235,7 @@ class Trainer:
             again = partial(self._gate.find, charge=_charge(path, idempotency)) if resume else None
             find = again or self._gate.open
             opened = find(plan.query, plan.mechanism, limit, plan.spend, idempotency=idempotency)
-            run = Run(
+            run = self._runs(
                 self._gate,
                 opened,
                 model=self._model,
@@ -276,6 +261,39 @@ class Trainer:
                 run.tell(callback)
                 told_steps(run.step)
         return self._trained(run.finish(self._model), spending)
+
+    def _check_noise(self, noise: Correlated | None) -> None:
+        """Refuse noise that a run cannot have."""
+        if noise is not None and self._clips is not None:
+            raise InvalidInput(
+                "noise=… goes with one clip for the whole gradient, and this trainer clips groups of layers; nothing "
+                "was done. Say clip=… as a number, or leave noise out."
+            )
+        if noise is not None and type(noise) not in (AdaptiveClip, Correlated):
+            raise InvalidInput(
+                "noise must be learning.AdaptiveClip(…) or learning.Correlated(…), and not of a class made from them; "
+                "nothing was done."
+            )
+
+    def _query(self, *, steps: int, batch: int) -> Training:
+        """What a run asks of the data."""
+        number = self._units.n_units
+        return Training(
+            dataset=self._units.dataset,
+            units=self._units.kind,
+            clip=self._clip,
+            times=self._units.times,
+            records=self._units.max_records_per_unit,
+            number=number,
+            rate=Fraction(batch, number),
+            steps=steps,
+            parameters=self._parameters,
+            clips=self._clips,
+        )
+
+    def _step_length(self, query: Training) -> Fraction:
+        """How long a step of the learning rate takes the gradient of one unit to be."""
+        return self._clip
 
     def _trained(self, release: Release, spending: Spending) -> Trained:
         said = release.statement

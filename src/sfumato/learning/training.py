@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.core.description import Description
+from sfumato.core.description import Description, Word
 from sfumato.core.documents import LEFT_OUT
 from sfumato.core.exact import natural, positive, probability
 from sfumato.core.finding import check_fit
@@ -110,6 +110,9 @@ class Training:
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
+        return self._described(said)
+
+    def _described(self, said: Statement, method: str = "method", own: Mapping[str, Word] | None = None) -> Description:
         noise = said.mechanism
         if noise.KIND not in self.ANSWERED_BY:
             raise Unsupported(f"a {self.KIND} by a {noise.KIND} is not a training run; no text was made.")
@@ -129,6 +132,8 @@ class Training:
             groups=getattr(noise, "groups", 1),
             clips=self.clips,
             follows=noise.KIND == "mechanism.adaptive_sums",
+            method=method,
+            own=own,
         )
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.query import Dataset
-from sfumato.learning import ConfidentMax, ConfidentVotes
+from sfumato.learning import CloserStudent, ConfidentMax, ConfidentVotes, ContrastiveTraining
 from sfumato.learning.paradigms.distillation import CloserModel, floored
 
 SMALL = st.integers(1, 9)
@@ -25,6 +25,15 @@ def _max(answers: int, more: int, **rest: Any) -> ConfidentMax:
 
 def _closer(first: list[int], second: list[int], **rest: Any) -> CloserModel:
     return CloserModel(first=floored(first), second=floored(second), **rest)
+
+
+def _student(questions: int, classes: int, ratio: int, **rest: Any) -> CloserStudent:
+    ratios = tuple(ratio * (-1) ** place for place in range(questions * classes))
+    return CloserStudent(questions=questions, classes=classes, ratios=ratios, first="a", second="b", **rest)
+
+
+def _contrast(steps: int, **rest: Any) -> ContrastiveTraining:
+    return ContrastiveTraining(units="record", records=1, steps=steps, done=steps // 2, **rest)
 
 
 RARE: dict[str, st.SearchStrategy[Any]] = {
@@ -49,5 +58,30 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
         first=SHARES,
         second=SHARES,
         number=st.integers(1, 10**9),
+    ),
+    "query.closer_student": st.builds(
+        _student,
+        dataset=st.builds(Dataset, name=NAMES, edition=st.just("1")),
+        ensemble=NAMES,
+        asked=NAMES,
+        parts=SMALL,
+        classes=st.integers(2, 9),
+        questions=SMALL,
+        ratio=st.integers(1, 10**6),
+        content=st.just("0"),
+    ),
+    "query.contrastive_training": st.builds(
+        _contrast,
+        dataset=st.builds(Dataset, name=NAMES, edition=st.just("1")),
+        clip=SIZES,
+        times=SMALL,
+        number=st.integers(1, 10**9),
+        rate=st.fractions(min_value=Fraction(1, 10**6), max_value=1, max_denominator=10**6),
+        steps=st.integers(1, 10**6),
+        parameters=st.integers(1, 10**9),
+        weights=st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
+        temperature=SIZES,
+        both=st.booleans(),
+        most=st.integers(2, 4096),
     ),
 }

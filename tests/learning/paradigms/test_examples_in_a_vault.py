@@ -47,6 +47,25 @@ def nearest(inputs: Any, targets: Any, seed: int) -> Callable[[Any], Any]:
     return lambda asked: ((asked[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
 
 
+def probable(inputs: Any, targets: Any, seed: int) -> Callable[[Any], Any]:
+    """A teacher that says how likely each class is."""
+    means = np.stack([inputs[targets == k].mean(axis=0) for k in (0, 1)])
+
+    def shares(asked: Any) -> Any:
+        near = np.exp(-((asked[:, None] - means) ** 2).sum(axis=2))
+        return near / near.sum(axis=1, keepdims=True)
+
+    return shares
+
+
+KEYS = np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 1.0, 1.0]])
+
+
+def head(record: Any) -> Any:
+    """Attention of a record, moved by a public query, on three public keys."""
+    return KEYS @ (record + KEYS[0])
+
+
 def asked(held: sf.Vault) -> dict[str, Any]:
     """One question of each kind."""
     examples = declared(held, n_units=600)
@@ -57,7 +76,18 @@ def asked(held: sf.Vault) -> dict[str, Any]:
         "curve": examples.learning_curve([lambda x: x[1] > 0, lambda x: x[0] > 0], name="rules"),
         "closer": examples.closer_model([1, 9], [1, 1]),
         "weights": examples.logistic_regression(regularisation=0.1),
+        "soft": examples.teachers(probable, parts=20, classes=2, name="likely").soft_labels(
+            QUESTIONS, name="public", of="probabilities"
+        ),
+        "student": teachers.closer_student(QUESTIONS, COIN, RULE, name="public", students=("coin", "rule")),
+        "logits": examples.attention_logits(head, keys=3, clip=4, name="head"),
+        "key": examples.attention_key(head, keys=3, bound=4, name="head"),
     }
+
+
+ALL = ["votes", "confident", "curve", "closer", "weights", "soft", "student", "logits", "key"]
+COIN = np.full((12, 2), 0.5)
+RULE = np.where(QUESTIONS[:, :1] > 0, [0.1, 0.9], [0.9, 0.1])
 
 
 @pytest.mark.claim("S3-07")
@@ -115,8 +145,8 @@ def test_weights_come_close_to_those_without_noise() -> None:
     )
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])
+@pytest.mark.few(5)
+@pytest.mark.parametrize("kind", ALL)
 def test_every_release_is_charged_signed_and_verified(kind: str) -> None:
     held = vault()
     question = asked(held)[kind]
@@ -129,8 +159,8 @@ def test_every_release_is_charged_signed_and_verified(kind: str) -> None:
     assert again.values == release.values
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])
+@pytest.mark.few(4)
+@pytest.mark.parametrize("kind", ALL)
 def test_every_release_explains_itself_to_every_reader(kind: str) -> None:
     release = asked(vault())[kind].release(epsilon=1, delta=1e-7)
     for language in ("en", "zh"):
@@ -141,7 +171,7 @@ def test_every_release_explains_itself_to_every_reader(kind: str) -> None:
     assert "scans" in release.explain()
 
 
-@pytest.mark.parametrize("kind", ["votes", "confident", "curve", "closer", "weights"])
+@pytest.mark.parametrize("kind", ALL)
 def test_what_does_not_fit_the_budget_reads_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.learning.paradigms.store import ExampleStore
 
@@ -168,6 +198,15 @@ def test_what_does_not_fit_the_budget_reads_nothing(kind: str, monkeypatch: pyte
         ("closer", {"number": 10**9}),
         ("weights", {"number": 10**9}),
         ("weights", {"features": 2}),
+        ("soft", {"steps": 1, "classes": 3}),
+        ("soft", {"content": "0"}),
+        ("student", {"parts": 21}),
+        ("student", {"asked": "other"}),
+        ("logits", {"number": 10**9}),
+        ("logits", {"keys": 4}),
+        ("logits", {"model": "other"}),
+        ("key", {"number": 10**9}),
+        ("key", {"content": "0"}),
     ],
 )
 def test_facts_that_were_not_declared_are_refused(kind: str, change: dict[str, Any]) -> None:

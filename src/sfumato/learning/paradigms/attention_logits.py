@@ -1,14 +1,13 @@
-"""Attention logits of private data: released with Gaussian noise, or only the key with the largest one.
+"""Attention logits with Gaussian noise, or only the key with the largest one: which ε keeps the top key.
 
-The noise is drawn on a lattice of whole steps, so that its guarantee is exact; logits are rounded to it first, and what
-that moves is paid for.
+Figures for planning, which hold no logits and draw no noise. Logits of private records are released by a vault:
+:meth:`sfumato.learning.Examples.attention_logits`. The noise is on a lattice of whole steps, so that its guarantee is
+exact; logits are rounded to it first, and what that moves is paid for.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sfumato.core import enclosures
 from sfumato.core.exact import Exact, natural, positive, probability
@@ -21,10 +20,15 @@ from sfumato.mechanisms.calibration import least_epsilon_where
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.noisy_max import NoisyMax
 
-if TYPE_CHECKING:
-    from sfumato.noise import Words
-
-__all__ = ["LogitRelease", "TopKey", "classical_epsilon", "least_epsilon", "widest_noise"]
+__all__ = [
+    "LogitRelease",
+    "TopKey",
+    "classical_epsilon",
+    "least_epsilon",
+    "lost_by_gaussian",
+    "lost_by_laplace",
+    "widest_noise",
+]
 
 DIGITS = 9
 FINE = 2**20  # steps of the lattice in a margin
@@ -88,14 +92,17 @@ def least_epsilon(*, margin: Exact, error: Exact, l2: Exact, delta: Exact, keys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogitRelease:
-    """Release the logits of ``keys`` keys, rounded to a lattice of ``pitch``, with Gaussian noise of ``sigma``.
+    """What it costs to release logits of ``keys`` keys, on a lattice of ``pitch``, with Gaussian noise of ``sigma``.
 
-    Guarantee: :attr:`event`, exact on the lattice; :meth:`error` bounds the chance that the top key is lost. Assumes:
+    For planning: it holds no logits and draws no noise. A vault releases them:
+    :meth:`~sfumato.learning.Examples.attention_logits`, with ``l2`` = clip/n_units under add/remove.
+
+    Guarantee: :meth:`epsilon`, exact on the lattice; :meth:`error` bounds the chance that the top key is lost. Assumes:
     one unit moves the whole vector of logits by at most ``l2``, under the relation that the caller means. Public:
-    every field. Sensitive: the logits. Proof: docs/proofs/paradigms.md
+    every field. Proof: docs/proofs/paradigms.md
 
-    Logits are held within ±``bound`` first, as far as the lattice goes unless it is given; a value that is not a number
-    counts as 0. :meth:`error` is for logits within it.
+    Logits are held within ±``bound`` first, as far as the lattice goes unless it is given; :meth:`error` is for logits
+    within it.
 
     >>> release = LogitRelease.for_margin(margin=2, error=0.05, l2=0.1, keys=2)
     >>> float(release.epsilon(1e-5)), float(release.error(2)) <= 0.05
@@ -151,25 +158,17 @@ class LogitRelease:
         lead = positive(margin, "margin") - 2 * self.pitch
         if lead <= 0 or not _leads(margin, self.bound):
             return Fraction(1)
-        out = min(lead / (enclosures.sqrt(Fraction(2)).high * self.sigma), DEEPEST)
-        chance = enclosures.normal_cdf(-out).high
-        return min(Fraction(1), (self.keys - 1) * chance)
-
-    def release(self, logits: Sequence[float], words: "Words") -> tuple[Fraction, ...]:
-        """The noisy logits, in the order of the keys; draws fresh noise.
-
-        Nothing is charged here and no vault is asked, for the logits are the caller's: charge :attr:`noise` before.
-        """
-        steps = _on_lattice(logits, self.keys, self.pitch, self.bound)
-        return tuple(value * self.pitch for value in self.noise.add_noise(steps, words))
+        return _lost(lead / self.sigma, self.keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopKey:
-    """Name the key with the largest noisy logit, and nothing else: pure ε, and less of it than for all logits.
+    """What it costs to name the key with the largest noisy logit alone: pure ε, and less of it than for all logits.
+
+    For planning: a vault names the key, :meth:`~sfumato.learning.Examples.attention_key`.
 
     Guarantee: ``noise.loss`` of report noisy max, ε = ``epsilon``. Assumes: one unit moves no logit by more than
-    ``linf``. Public: every field. Sensitive: the logits, held within ±``bound`` first.
+    ``linf``. Public: every field.
     Proof: docs/proofs/noisy_max.md, docs/proofs/paradigms.md
 
     >>> top = TopKey.for_margin(margin=2, error=0.05, linf=0.1, keys=2)
@@ -213,28 +212,49 @@ class TopKey:
         return NoisyMax.calibrated(sensitivity=int(moved.value) if moved else 1, epsilon=self.epsilon)
 
     def error(self, margin: Exact) -> Fraction:
-        """At least the chance that a key which leads all others by the margin is not named.
-
-        The difference of two discrete Laplace noises has P(D ≥ k) = c·q^k·((k + r)/(1 − q) + q/(1 − q)²) with
-        c = ((1 − q)/(1 + q))², r = (1 + q²)/(1 − q²), q = e^(−1/scale).
-        """
-        lead = math.floor(
-            positive(margin, "margin") / self.pitch
-        )  # rounding brings two keys closer by less than a step
-        if lead < 1 or not _leads(margin, self.bound):
+        """At least the chance that a key which leads all others by the margin is not named."""
+        # rounding brings two keys closer by less than a step
+        lead = math.floor(positive(margin, "margin") / self.pitch)
+        if not _leads(margin, self.bound):
             return Fraction(1)
-        scale = self.noise.scale
-        if lead / scale > FINE:
-            return Fraction(self.keys, 2**1000)
-        q, last = enclosures.exp(-1 / scale), enclosures.exp(-lead / scale)
-        share = (1 - q) * (1 - q) / ((1 + q) * (1 + q))
-        spread = (1 + q * q) / ((1 - q) * (1 + q))
-        tail = share * last * ((lead + spread) / (1 - q) + q / ((1 - q) * (1 - q)))
-        return min(Fraction(1), (self.keys - 1) * tail.high)
+        return lost_by_laplace(lead, scale=self.noise.scale, keys=self.keys)
 
-    def choose(self, logits: Sequence[float], words: "Words") -> int:
-        """The place of the key that is named; draws fresh noise. Charge :attr:`noise` before."""
-        return self.noise.choose(_on_lattice(logits, self.keys, self.pitch, self.bound), words)
+
+def lost_by_gaussian(lead: int, *, sigma: Fraction, keys: int) -> Fraction:
+    """At least the chance that a whole number ``lead`` steps above all others is not the largest with rounded noise.
+
+    The noises of two keys are N(0, σ²), each rounded to whole steps, so their difference is rounded by less than one.
+
+    >>> float(lost_by_gaussian(3, sigma=Fraction(1), keys=2))  # Φ(−2/√2)
+    0.0786...
+    """
+    return Fraction(1) if lead <= 1 else _lost((lead - 1) / sigma, keys)
+
+
+def lost_by_laplace(lead: int, *, scale: Fraction, keys: int) -> Fraction:
+    """The same with discrete Laplace noise.
+
+    The difference of two discrete Laplace noises has P(D ≥ k) = c·q^k·((k + r)/(1 − q) + q/(1 − q)²) with
+    c = ((1 − q)/(1 + q))², r = (1 + q²)/(1 − q²), q = e^(−1/scale).
+
+    >>> lost_by_laplace(10, scale=Fraction(1), keys=2) < lost_by_laplace(10, scale=Fraction(1), keys=3)
+    True
+    """
+    if lead < 1:
+        return Fraction(1)
+    if lead / scale > FINE:
+        return Fraction(keys, 2**1000)
+    q, last = enclosures.exp(-1 / scale), enclosures.exp(-lead / scale)
+    share = (1 - q) * (1 - q) / ((1 + q) * (1 + q))
+    spread = (1 + q * q) / ((1 - q) * (1 + q))
+    tail = share * last * ((lead + spread) / (1 - q) + q / ((1 - q) * (1 - q)))
+    return min(Fraction(1), (keys - 1) * tail.high)
+
+
+def _lost(lead: Fraction, keys: int) -> Fraction:
+    """The chance that a normal number leads none of the others, all of them ``lead`` standard deviations behind it."""
+    out = min(lead / enclosures.sqrt(Fraction(2)).high, DEEPEST)
+    return min(Fraction(1), (keys - 1) * enclosures.normal_cdf(-out).high)
 
 
 def _for_each(error: Exact, keys: int) -> Fraction:
@@ -258,28 +278,3 @@ def _bound(bound: Fraction | None, pitch: Fraction) -> Fraction:
 def _leads(margin: Exact, bound: Fraction | None) -> bool:
     """Whether two logits within the bound can be so far apart."""
     return bound is not None and positive(margin, "margin") <= 2 * bound
-
-
-def _on_lattice(logits: Sequence[float], keys: int, pitch: Fraction, bound: Fraction | None) -> tuple[int, ...]:
-    """The nearest steps to logits held within the bound; no message depends on a value."""
-    if len(logits) != keys:
-        raise InvalidInput(f"{keys} logits were declared; nothing was drawn.")
-    most = FARTHEST * pitch if bound is None else bound
-    return tuple(math.floor(max(-most, min(most, _finite(x, most))) / pitch + Fraction(1, 2)) for x in logits)
-
-
-def _finite(logit: float, most: Fraction) -> Fraction:
-    """A logit as a fraction; an infinite one lies at the bound, and one that is not a number at 0."""
-    try:
-        if logit != logit:
-            return Fraction(0)
-        return Fraction(logit) if isinstance(logit, int) else Fraction(float(logit))
-    except (OverflowError, TypeError, ValueError):
-        return _endless(logit, most)
-
-
-def _endless(logit: float, most: Fraction) -> Fraction:
-    try:
-        return most if logit > 0 else -most
-    except (TypeError, ValueError):
-        return Fraction(0)

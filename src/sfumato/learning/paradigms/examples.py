@@ -12,9 +12,12 @@ from sfumato.core.question import Gate, Question
 from sfumato.core.release import Release, only_release
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.learning.given import GivenRows, Predictor
+from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.distillation import CloserModel, floored
 from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import logistic_weights
+from sfumato.learning.paradigms.soft_labels import PARTS_OF_A_VOTE, SoftLabels
+from sfumato.learning.paradigms.student_choice import CloserStudent, log_ratios
 from sfumato.learning.paradigms.teachers import Train
 from sfumato.learning.paradigms.voting import NO_ANSWER, SHARE, ConfidentVotes, TeacherVotes
 
@@ -36,12 +39,20 @@ class Keeper(Protocol):
         """Keep models."""
         ...
 
+    def attend(self, name: str, model: Predictor, keys: int) -> None:
+        """Keep a model of attention."""
+        ...
+
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of teachers and questions that were kept."""
         ...
 
     def examined(self, models: str) -> str:
         """The digest of models that were kept."""
+        ...
+
+    def attended(self, model: str) -> str:
+        """The digest of a model of attention that was kept."""
         ...
 
 
@@ -99,7 +110,10 @@ class Examples:
     def closer_model(
         self, first: Sequence[Exact], second: Sequence[Exact], *, floor: Exact = Fraction(1, 1000)
     ) -> Question:
-        """Which of two public distributions over classes is closer to the targets; above 0 it is the second."""
+        """Which of two public distributions over classes is closer to the private targets; above 0 it is the second.
+
+        To choose a student by what teachers say, ask them: :meth:`Teachers.closer_student`.
+        """
         number = self._counted()
         query = CloserModel(
             dataset=self.dataset, first=floored(first, floor), second=floored(second, floor), number=number
@@ -118,6 +132,37 @@ class Examples:
             residual=residual,
         )
         return Question(query=query, gate=self._gate)
+
+    def attention_logits(self, model: Predictor, *, keys: int, clip: Exact, name: str) -> Question:
+        """The mean logits that a public model gives the records for ``keys`` keys, with their error.
+
+        ``model`` is a function from one input to its logits, or a torch module; each record is seen alone, and its
+        logits are cut to the l2 norm ``clip`` together. One person moves the means by clip/n_units, or by twice as
+        much under *replace*. Assumes: the model does not depend on these examples. For the ε that keeps a margin, see
+        :class:`~sfumato.learning.LogitRelease`.
+        """
+        number, content = self._counted(), self._attended(name, model, keys)
+        query = AttentionLogits(
+            dataset=self.dataset, model=name, keys=keys, clip=rational(clip, "clip"), number=number, content=content
+        )
+        return Question(query=query, gate=self._gate)
+
+    def attention_key(self, model: Predictor, *, keys: int, bound: Exact, name: str) -> Question:
+        """Which of ``keys`` keys has the largest mean logit, and nothing else: pure ε, and less than for all logits.
+
+        Each logit of a record is held within ±``bound`` by itself; the rest is as for :meth:`attention_logits`.
+        """
+        number, content = self._counted(), self._attended(name, model, keys)
+        query = AttentionKey(
+            dataset=self.dataset, model=name, keys=keys, bound=rational(bound, "bound"), number=number, content=content
+        )
+        return Question(query=query, gate=self._gate)
+
+    def _attended(self, name: str, model: Predictor, keys: int) -> str:
+        check_name(name, "the name of a model")
+        natural(keys, "keys", least=2)
+        self.keeper.attend(name, model, keys)
+        return self.keeper.attended(name)
 
     def _counted(self) -> int:
         if self.n_units is None:
@@ -173,6 +218,58 @@ class Teachers:
         )
         return Question(query=query, gate=self.examples._gate)
 
+    def soft_labels(self, questions: GivenRows, *, name: str, of: str = "votes") -> Question:
+        """A share for each class of every public question, with its error; all of them for one charge.
+
+        ``of`` says what is shared: ``votes``, where a teacher says a class of each question, or ``probabilities``,
+        where it says a row of them. A teacher that fails says that all classes are alike.
+        """
+        if of not in ("votes", "probabilities"):
+            raise InvalidInput("soft labels are of='votes' or of='probabilities'; nothing was done.")
+        asked = self._asked(questions, name)
+        query = SoftLabels(
+            dataset=self.examples.dataset,
+            ensemble=self.name,
+            parts=self.parts,
+            classes=self.classes,
+            asked=name,
+            questions=asked,
+            steps=1 if of == "votes" else PARTS_OF_A_VOTE,
+            content=self.examples.keeper.voted(self.name, name),
+        )
+        return Question(query=query, gate=self.examples._gate)
+
+    def closer_student(
+        self,
+        questions: GivenRows,
+        first: GivenRows,
+        second: GivenRows,
+        *,
+        name: str,
+        students: tuple[str, str] = ("first", "second"),
+        floor: Exact = Fraction(1, 1000),
+    ) -> Question:
+        """Which of two students is closer to the teachers' votes on public questions; above 0 it is the second.
+
+        ``first`` and ``second`` are what the students say: a row of probabilities for each question, mixed with even
+        ones so that no class has less than ``floor``. Assumes: the students were made without these votes, or from
+        releases of them. ``release.statement.query.choice(release)`` names the student.
+        """
+        asked = self._asked(questions, name)
+        query = CloserStudent(
+            dataset=self.examples.dataset,
+            ensemble=self.name,
+            parts=self.parts,
+            classes=self.classes,
+            asked=name,
+            questions=asked,
+            first=students[0],
+            second=students[1],
+            ratios=log_ratios(first, second, questions=asked, classes=self.classes, floor=floor),
+            content=self.examples.keeper.voted(self.name, name),
+        )
+        return Question(query=query, gate=self.examples._gate)
+
     def _asked(self, questions: GivenRows, name: str) -> int:
         check_name(name, "the name of a list of questions")
         if len(questions) == 0:
@@ -180,8 +277,16 @@ class Teachers:
         return self.examples.keeper.ask(name, questions)
 
 
-def lesson(release: Release, questions: GivenRows) -> tuple[GivenRows, list[int]]:
-    """What a student is taught: the public questions that were answered, and their labels. It costs nothing."""
+def lesson(release: Release, questions: GivenRows) -> tuple[GivenRows, list[int] | list[list[float]]]:
+    """What a student is taught: the public questions that were answered, and their labels. It costs nothing.
+
+    Soft labels are a distribution over the classes for each question, the nearest one to the noisy shares.
+    """
+    asked = only_release(release).statement.query
+    if isinstance(asked, SoftLabels):
+        if asked.questions != len(questions):
+            raise InvalidInput("these are not the questions of this release; nothing was done.")
+        return questions, asked.distributions(release)
     labels = only_release(release)["label"].values
     if len(labels) != len(questions):
         raise InvalidInput("these are not the questions of this release; nothing was done.")

@@ -3,16 +3,19 @@
 import copy
 import sys
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 
+from sfumato.core.foreign import Array
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import InvalidInput
 from sfumato.learning.given import GivenRows, Predictor
+from sfumato.learning.paradigms.attention_release import held_logits
 from sfumato.learning.paradigms.own_rows import own
 from sfumato.learning.shielded import shielded
 from sfumato.learning.unchanged import Unchanged
 
-__all__ = ["class_of", "is_module", "rehearsed", "right"]
+__all__ = ["attended", "class_of", "is_module", "rehearsed", "rehearsed_head", "right"]
 
 
 def is_module(model: object) -> bool:
@@ -50,6 +53,42 @@ def right(model: Predictor, inputs: GivenRows, targets: GivenRows, places: Seque
     return found
 
 
+def rehearsed_head(model: Predictor, like: GivenRows, keys: int) -> GivenRows:
+    """A model that is ready to give logits: tried on a record of zeros, for which it must give one for each key."""
+    ready = copy.deepcopy(model).eval() if is_module(model) else model
+    if _logits(ready, _zeros(like), 0).shape != (keys,):
+        raise InvalidInput(
+            f"a model of attention gives one logit for each of {keys} keys, and this one gives something else for a "
+            "record of zeros; nothing was read and nothing was spent."
+        )
+    return ready
+
+
+def attended(
+    model: Predictor, inputs: GivenRows, places: Sequence[int], *, keys: int, limit: Fraction, together: bool
+) -> list[int]:
+    """The sums, over some records, of the logits that a model gives them, each record's held. Sensitive.
+
+    Guarantee: a sum over records of what :func:`~sfumato.learning.paradigms.attention_release.held_logits` makes of
+    each alone. Each is a batch of one in separate memory. Where a model fails on a record, that adds nothing; what it
+    writes to is restored before the next.
+    """
+    import numpy as np
+
+    sums = np.zeros(keys, dtype=np.int64)
+
+    def held(place: int) -> list[int]:
+        return held_logits(_logits(model, inputs, place), keys=keys, limit=limit, together=together)
+
+    with Unchanged(model) as kept:
+        for place in places:
+            found = shielded(partial(held, place), kept)
+            if found is not FAILED:
+                sums += np.array(found, dtype=np.int64)
+    totals: list[int] = sums.tolist()
+    return totals
+
+
 def class_of(value: GivenRows) -> int | None:
     """The class that a value names: a whole number. None where it names none, whatever it is.
 
@@ -68,6 +107,22 @@ def class_of(value: GivenRows) -> int | None:
 def _agree(model: Predictor, inputs: GivenRows, targets: GivenRows, place: int) -> bool:
     said, meant = class_of(_said(model, inputs, place)), class_of(targets[place])
     return said is not None and said == meant
+
+
+def _logits(model: Predictor, inputs: GivenRows, place: int) -> Array:
+    """The numbers that a model gives for one record, of which it gets a copy."""
+    import numpy as np
+
+    one = own(inputs[[place]])
+    if not is_module(model):
+        said = model(one[0])
+        said = said.detach().cpu().double().numpy() if hasattr(said, "detach") else said
+        return np.array(said, dtype=np.float64)
+    import torch
+
+    with torch.no_grad():
+        found = model(torch.as_tensor(one).clone())
+        return found[0].detach().cpu().double().numpy().copy()
 
 
 def _said(model: Predictor, inputs: GivenRows, place: int) -> object:

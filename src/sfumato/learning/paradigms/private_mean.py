@@ -25,7 +25,7 @@ from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.noise import SystemWords, Words
 
-__all__ = ["private_mean", "private_mean_event"]
+__all__ = ["contrasted", "private_mean", "private_mean_event"]
 
 TOUCHED = 2  # parts that one unit can change in a random order
 _OWN: WeakKeyDictionary[object, "_Own"] = WeakKeyDictionary()
@@ -162,7 +162,7 @@ def _summed(
 ) -> Tensor:
     """The sum over parts of one shape; pairs that are each other's negatives are one part, which lays itself out."""
     if isinstance(engine, InBatchContrast):
-        return _contrasted(engine, inputs[0], targets, present)
+        return contrasted(engine, inputs[0], targets, present)
     if present is None:
         present = targets.new_ones(inputs[0].shape[: 2 if engine.unit == "user" else 1], dtype=torch.bool)
     order = torch.from_numpy(shuffled_sample(len(targets), Fraction(1), words)).to(targets.device)
@@ -203,7 +203,7 @@ def _one_by_one(engine: Engine, some: list[Tensor]) -> Iterator[Tensor]:
                 yield found
 
 
-def _contrasted(engine: InBatchContrast, anchors: Tensor, positives: Tensor, present: Tensor | None) -> Tensor:
+def contrasted(engine: InBatchContrast, anchors: Tensor, positives: Tensor, present: Tensor | None) -> Tensor:
     """The sum over all pairs; where it fails, over those that can be computed by themselves: others are absent.
 
     Where these cannot be computed together either, there is nothing to sum, and no error says so.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar  # settings of a search are of any type
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast  # settings of a search are of any type
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
@@ -20,6 +20,7 @@ from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
 from sfumato.learning import EXAMPLE_QUERIES, TRAINING_QUERIES
 from sfumato.learning.given import GivenRows, Predictor
+from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.content import content_of
 from sfumato.learning.paradigms.distillation import CloserModel
 from sfumato.learning.paradigms.examples import Examples
@@ -27,7 +28,9 @@ from sfumato.learning.paradigms.learning_curves import LearningCurve
 from sfumato.learning.paradigms.output_perturbation import LogisticWeights
 from sfumato.learning.paradigms.own_rows import public_questions
 from sfumato.learning.paradigms.persons import Id, persons, whose
-from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, vote
+from sfumato.learning.paradigms.soft_labels import SoftLabels
+from sfumato.learning.paradigms.student_choice import CloserStudent
+from sfumato.learning.paradigms.teachers import Train, counted, part_of, seed_of, shared_vote, summed, vote
 from sfumato.learning.paradigms.voting import ConfidentVotes, TeacherVotes
 from sfumato.learning.silence import silence
 from sfumato.learning.units import Units, listed_ids, typed
@@ -38,12 +41,14 @@ if TYPE_CHECKING:
     from sfumato.learning.clip_groups import Clip
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.multiplicity import Multiplied
+    from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
     from sfumato.learning.trainer import Trainer
     from sfumato.learning.tuner import Tuner
 
 __all__ = ["ExampleStore"]
 
-ExampleQuery = TeacherVotes | ConfidentVotes | LearningCurve | CloserModel | LogisticWeights
+VotesQuery = TeacherVotes | ConfidentVotes | SoftLabels | CloserStudent
+ExampleQuery = VotesQuery | LearningCurve | CloserModel | LogisticWeights | AttentionLogits | AttentionKey
 
 
 Held = TypeVar("Held")
@@ -62,6 +67,7 @@ class _Holding:
     ensembles: dict[str, tuple[Train, tuple[int, int, str]]] = field(default_factory=dict)
     questions: dict[str, tuple[GivenRows, str]] = field(default_factory=dict)
     models: dict[str, tuple[list[Predictor], str]] = field(default_factory=dict)
+    heads: dict[str, tuple[Predictor, tuple[int, str]]] = field(default_factory=dict)
 
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of teachers and questions as they are now, and of a secret: nobody learns them by trying."""
@@ -70,6 +76,10 @@ class _Holding:
     def examined(self, models: str) -> str:
         """The digest of models as they are now, with the secret as well."""
         return content_of(self.secret(), *self.models[models][0])
+
+    def attended(self, model: str) -> str:
+        """The digest of a model of attention as it is now, with the secret as well."""
+        return content_of(self.secret(), self.heads[model][0])
 
     @property
     def numeric(self) -> bool:
@@ -110,6 +120,12 @@ class _Keeper:
         _kept(self._held.models, name, ready, content_of(*models))
         return len(models)
 
+    def attend(self, name: str, model: Predictor, keys: int) -> None:
+        """Keep a model of attention under a name, tried on zeros."""
+        from sfumato.learning.paradigms.predictions import rehearsed_head
+
+        _kept(self._held.heads, name, rehearsed_head(model, self._held.inputs, keys), (keys, content_of(model)))
+
     def voted(self, ensemble: str, asked: str) -> str:
         """The digest of what was kept under the names of an ensemble and of some questions."""
         return self._held.voted(ensemble, asked)
@@ -117,6 +133,10 @@ class _Keeper:
     def examined(self, models: str) -> str:
         """The digest of what was kept under the name of some models."""
         return self._held.examined(models)
+
+    def attended(self, model: str) -> str:
+        """The digest of what was kept under the name of a model of attention."""
+        return self._held.attended(model)
 
 
 class ExampleStore:
@@ -191,7 +211,7 @@ class ExampleStore:
     def trainer(
         self,
         model: "nn.Module",
-        loss: "Callable[..., Tensor]",
+        loss: "Callable[..., Tensor] | InBatchContrast",
         *,
         data: Units,
         clip: "Clip" = 1,
@@ -206,6 +226,9 @@ class ExampleStore:
         each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). Nothing is read and nothing is
         spent; :meth:`~sfumato.learning.Trainer.fit` charges.
 
+        With in-batch negatives the loss is ``learning.InBatchContrast(model, …)``: a unit is a pair, its anchor in the
+        inputs and its positive in the targets, and ``each`` of the contrast takes the place of ``clip``.
+
         >>> import torch, sfumato as sf
         >>> from sfumato.learning import Units
         >>> budget = sf.Budget(epsilon=2, delta=1e-6)
@@ -216,11 +239,16 @@ class ExampleStore:
         (Fraction(1, 1), Fraction(1, 1))
         """
         need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
         from sfumato.learning.trainer import Trainer
 
-        return Trainer(
-            self._sessions, model, loss, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations
-        )
+        made: type[Trainer] = Trainer
+        if isinstance(loss, InBatchContrast):
+            from sfumato.learning.paradigms.contrast_trainer import ContrastTrainer
+
+            made = ContrastTrainer
+        how = cast("Callable[..., Tensor]", loss)
+        return made(self._sessions, model, how, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations)
 
     @renamed(right="metric")
     def evaluator(
@@ -308,7 +336,7 @@ class ExampleStore:
             )
         held = self._holdings[query.dataset]
         match query:
-            case TeacherVotes() | ConfidentVotes():
+            case TeacherVotes() | ConfidentVotes() | SoftLabels() | CloserStudent():
                 known = query.ensemble in held.ensembles and query.asked in held.questions
                 fits = known and (
                     held.ensembles[query.ensemble][1][:2] == (query.parts, query.classes)
@@ -319,6 +347,11 @@ class ExampleStore:
                 known = query.models in held.models and query.number == held.n_units
                 fits = known and (
                     len(held.models[query.models][0]) == query.epochs and query.content == held.examined(query.models)
+                )
+            case AttentionLogits() | AttentionKey():
+                known = query.model in held.heads and query.number == held.n_units
+                fits = known and (
+                    held.heads[query.model][1][0] == query.keys and query.content == held.attended(query.model)
                 )
             case CloserModel():
                 fits = query.number == held.n_units
@@ -366,6 +399,10 @@ class ExampleStore:
                 return [count for row in self._votes(query, held) for count in row]
             case ConfidentVotes():
                 return self._votes(query, held)
+            case SoftLabels():
+                return [total for row in self._votes(query, held) for total in row]
+            case CloserStudent():
+                return list(query.exact(self._votes(query, held)))
             case LearningCurve():
                 from sfumato.learning.paradigms.predictions import right
 
@@ -382,9 +419,21 @@ class ExampleStore:
                 return list(query.exact(counts))
             case LogisticWeights():
                 return list(self._weights(query, held))
+            case AttentionLogits() | AttentionKey():
+                from sfumato.learning.paradigms.predictions import attended
 
-    def _votes(self, query: TeacherVotes | ConfidentVotes, held: _Holding) -> list[list[int]]:
-        """Train every teacher on its own part and count the votes. Sensitive."""
+                together = isinstance(query, AttentionLogits)
+                return attended(
+                    held.heads[query.model][0],
+                    held.inputs,
+                    self._places(held),
+                    keys=query.keys,
+                    limit=query.clip if isinstance(query, AttentionLogits) else query.bound,
+                    together=together,
+                )
+
+    def _votes(self, query: VotesQuery, held: _Holding) -> list[list[int]]:
+        """Train every teacher on its own part and count the votes, or add up their parts. Sensitive."""
         train, (parts, classes, _) = held.ensembles[query.ensemble]
         secret = self._secret()
         places: list[list[int]] = [[] for _ in range(parts)]
@@ -392,11 +441,17 @@ class ExampleStore:
             if person is not None:
                 places[part_of(person, parts, secret)].append(place)
         questions, _ = held.questions[query.asked]
-        votes = [
-            vote(train, held.inputs[own], held.targets[own], questions, classes=classes, seed=seed_of(part, secret))
-            for part, own in enumerate(places)
+        steps = query.steps if isinstance(query, SoftLabels) else 1
+        rows = ((held.inputs[own], held.targets[own], questions) for own in places)
+        seeds = [seed_of(part, secret) for part in range(parts)]
+        if steps == 1:
+            votes = [vote(train, *own, classes=classes, seed=seed) for own, seed in zip(rows, seeds, strict=True)]
+            return counted(votes, classes=classes, questions=len(questions))
+        shares = [
+            shared_vote(train, *own, classes=classes, steps=steps, seed=seed)
+            for own, seed in zip(rows, seeds, strict=True)
         ]
-        return counted(votes, classes=classes, questions=len(questions))
+        return summed(shares, classes=classes, questions=len(questions))
 
     def _weights(self, query: LogisticWeights, held: _Holding) -> tuple[int, ...]:
         from sfumato.learning.paradigms.logistic import held_to_one, minimiser

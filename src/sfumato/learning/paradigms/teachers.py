@@ -15,14 +15,18 @@ from sfumato.core.interrupts import FAILED
 from sfumato.learning.given import GivenRows
 from sfumato.learning.paradigms.own_rows import own
 from sfumato.learning.paradigms.persons import canonical_id
+from sfumato.learning.paradigms.soft_labels import whole_shares
 from sfumato.learning.shielded import shielded
 from sfumato.learning.unchanged import Unchanged
 
-__all__ = ["Predict", "Train", "counted", "part_of", "seed_of", "vote"]
+__all__ = ["Predict", "Train", "counted", "part_of", "seed_of", "shared_vote", "summed", "vote"]
 
-Predict = Callable[[GivenRows], Sequence[int]]
+Predict = Callable[[GivenRows], GivenRows]
 Train = Callable[[GivenRows, GivenRows, int], Predict]
-"""From the inputs and targets of one part, and a seed, to a teacher: classes for a list of public questions."""
+"""From the inputs and targets of one part, and a seed, to a teacher of a list of public questions.
+
+It says a class of each question, or where soft labels are asked for, a row of probabilities.
+"""
 
 
 def part_of(person: object, parts: int, secret: bytes) -> int:
@@ -66,6 +70,41 @@ def vote(
         return [0] * number
     votes += [0] * (number - len(votes))
     return [each if 0 <= each < classes else 0 for each in votes]
+
+
+def shared_vote(
+    train: Train, inputs: GivenRows, targets: GivenRows, questions: GivenRows, *, classes: int, steps: int, seed: int
+) -> list[list[int]]:
+    """Train one teacher and let it share ``steps`` parts of a vote among the classes of each question. Sensitive.
+
+    Guarantee: the rows of :func:`~sfumato.learning.paradigms.soft_labels.whole_shares`, whatever the teacher does; one
+    that fails says that all classes are alike. The rest is as for :func:`vote`.
+    """
+    number = len(questions)
+
+    def said() -> list[list[int]]:
+        found = train(own(inputs), own(targets), seed)(own(questions))
+        found = found.detach().cpu().double().numpy() if hasattr(found, "detach") else found
+        return whole_shares(found, questions=number, classes=classes, steps=steps)
+
+    shares = shielded(said, _own_randomness(seed), Unchanged(train))
+    if shares is FAILED:
+        return whole_shares([], questions=number, classes=classes, steps=steps)
+    return shares
+
+
+def summed(votes: Sequence[Sequence[Sequence[int]]], *, classes: int, questions: int) -> list[list[int]]:
+    """How many parts of votes each class of each question gets.
+
+    >>> summed([[[1, 1]], [[0, 2]]], classes=2, questions=1)
+    [[1, 3]]
+    """
+    totals = [[0] * classes for _ in range(questions)]
+    for teacher in votes:
+        for row, given in zip(totals, teacher, strict=True):
+            for chosen, parts in enumerate(given):
+                row[chosen] += parts
+    return totals
 
 
 def counted(votes: Sequence[Sequence[int]], *, classes: int, questions: int) -> list[list[int]]:

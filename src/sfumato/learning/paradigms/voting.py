@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from sfumato.core import enclosures, events
 from sfumato.core.budget import Budget
@@ -28,7 +28,7 @@ from sfumato.mechanisms.advisor import least_noise
 if TYPE_CHECKING:
     from sfumato.noise import Words
 
-__all__ = ["NO_ANSWER", "ConfidentMax", "ConfidentVotes", "TeacherVotes", "moved_teachers"]
+__all__ = ["NO_ANSWER", "ConfidentMax", "ConfidentVotes", "TeacherVotes", "check_votes", "moved_teachers"]
 
 NO_ANSWER = -1
 """What a confident release says of a question that the teachers do not agree on."""
@@ -77,7 +77,7 @@ class TeacherVotes:
     content: str | None = None
 
     def __post_init__(self) -> None:
-        _check_votes(self)
+        check_votes(self)
 
     @property
     def size(self) -> int:
@@ -108,7 +108,7 @@ class TeacherVotes:
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
-        return examined(self, said)
+        return examined(self, said, named="accuracy.noisy_votes")
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A label has no margin."""
@@ -164,7 +164,7 @@ class ConfidentVotes:
     content: str | None = None
 
     def __post_init__(self) -> None:
-        _check_votes(self)
+        check_votes(self)
         natural(self.answers, "answers", most=self.questions)
         natural(self.threshold, "threshold", least=0)
         object.__setattr__(self, "share", positive(self.share, "share"))
@@ -202,7 +202,7 @@ class ConfidentVotes:
         if isinstance(said.mechanism, ConfidentMax):
             noise = {"check": decimal_up(said.mechanism.check_sigma), "sigma": decimal_up(said.mechanism.sigma)}
             facts["noise"] = phrase("fact.noise_confident", **noise)
-        return examined(self, said, **facts)
+        return examined(self, said, named="accuracy.noisy_votes", facts=facts)
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
         """A label has no margin."""
@@ -325,7 +325,37 @@ def _labelled(
     return {"label": SelectedValues(chosen=chosen, labels=named, measure="label", sources=(release,))}
 
 
-def _check_votes(query: TeacherVotes | ConfidentVotes) -> None:
+class Votes(Protocol):
+    """The public facts that all questions about votes have."""
+
+    @property
+    def ensemble(self) -> str:
+        """The name of the teachers."""
+        ...
+
+    @property
+    def asked(self) -> str:
+        """The name of the questions."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """How many teachers there are."""
+        ...
+
+    @property
+    def classes(self) -> int:
+        """How many classes they vote for."""
+        ...
+
+    @property
+    def questions(self) -> int:
+        """How many questions they vote on."""
+        ...
+
+
+def check_votes(query: Votes) -> None:
+    """Refuse facts about votes that are out of range."""
     check_name(query.ensemble, "the name of an ensemble")
     check_name(query.asked, "the name of a list of questions")
     natural(query.parts, "parts", most=2**20)
