@@ -5,8 +5,6 @@ of the whole process is reached by neither, so a run does not read a row while t
 from the code around the run and is public: what code that sees data adds is taken away before anybody looks.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from types import FunctionType
 
@@ -21,7 +19,7 @@ from sfumato.errors import Refused
 from sfumato.learning.given import Thing
 from sfumato.learning.unchanged import class_home, function_home
 
-__all__ = ["check_no_hooks", "check_nobody_listens", "shared_hooks", "unheard"]
+__all__ = ["Unheard", "check_no_hooks", "check_nobody_listens", "forget_memory", "shared_hooks"]
 
 WHEN = ("forward_pre_hooks", "forward_hooks", "forward_hooks_always_called", "forward_hooks_with_kwargs")
 EVERYWHERE = (*WHEN, "backward_pre_hooks", "backward_hooks")
@@ -75,22 +73,26 @@ def shared_hooks() -> list[object]:
     return [getattr(modules, f"_global_{kind}") for kind in EVERYWHERE]
 
 
-@contextmanager
-def unheard(device: torch.device) -> Iterator[None]:
-    """Take away, after code that saw data, the modes and hooks that it left, and the device's count of its memory.
+class Unheard:
+    """Take away, after code that saw data, the modes and hooks that it left: they would hear what is done next."""
 
-    How often memory was asked for follows from how many units were drawn.
-    """
-    modes = len(_function_modes())
-    try:
-        yield
-    finally:
-        while len(_function_modes()) > modes:
+    def __init__(self) -> None:
+        self._modes = 0
+
+    def __enter__(self) -> None:
+        self._modes = len(_function_modes())
+
+    def __exit__(self, *_: object) -> None:
+        while len(_function_modes()) > self._modes:
             torch._C._pop_torch_function_stack()
         while _get_current_dispatch_mode_stack():
             _pop_mode()
         while _tensors_are_heard():
             torch._C._autograd._pop_saved_tensors_default_hooks()
+
+
+def forget_memory(device: torch.device) -> None:
+    """Reset a device's counts of memory: how often it was asked for follows from how many units were drawn."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         torch.cuda.reset_accumulated_memory_stats(device)

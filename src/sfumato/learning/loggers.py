@@ -18,10 +18,10 @@ class CSVLogger:
     The columns are ``step`` (how many were made), ``epsilon`` (at least the ε of these) and ``lr`` (of the next one).
     Public: all of it.
 
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> CSVLogger(pathlib.Path(folder.name) / "run.csv").path.read_text()
-    'step,epsilon,lr\\n'
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     CSVLogger(Path(folder) / "run.csv").path.read_text().strip()
+    'step,epsilon,lr'
     """
 
     def __init__(self, path: str | Path) -> None:

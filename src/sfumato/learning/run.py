@@ -36,7 +36,7 @@ from sfumato.learning.device_steps import DeviceSteps
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.given import RunState, Tree
-from sfumato.learning.listeners import check_nobody_listens, shared_hooks, unheard
+from sfumato.learning.listeners import Unheard, check_nobody_listens, forget_memory, shared_hooks
 from sfumato.learning.loss_facts import LossFacts
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
@@ -255,6 +255,7 @@ class Run(Checkpointed):
                 self._pending = None
                 self._step += 1
                 self._follow_schedule()
+                forget_memory(self._device)
                 if after is not None and after():
                     self._stopped = True
                     break
@@ -349,8 +350,7 @@ class Run(Checkpointed):
 
     def _attempted(self, how: Callable[[], Result]) -> Result:
         """What code that sees data gives; where it fails, the data is closed."""
-        with unheard(self._device):
-            found = attempt(how)  # a Ctrl-C passes: it says nothing of rows, and closes no data
+        found = attempt(how)  # a Ctrl-C passes: it says nothing of rows, and closes no data
         if found is not FAILED:
             return found
         raise self._engine_failed()
@@ -434,7 +434,7 @@ class Run(Checkpointed):
             return how(*batch, here), here
 
         with self._draws.used():
-            found = shielded(summed, self._kept)
+            found = shielded(summed, self._kept, Unheard())  # modes go first: they would hear what is put back
         return None if found is FAILED else found
 
     def _one_by_one(
