@@ -161,13 +161,23 @@ class Run(Checkpointed):
         It is run with the weights on these, so that they are written down first.
         """
         self._check_usable()
-        if self._way_of(loss) is None:
-            self._write_down()
-            inputs, targets, _ = self._units.example(2)
-            inputs, targets = tuple(part.to(self._device) for part in inputs), targets.to(self._device)
-            with self._draws.used(), self._cast():
-                check_uncoupled(self._model, loss, inputs, targets, unit=self._run.units)
+        if self._way_of(loss) is not None:
+            self._take_loss(loss)
+            return
+        self._write_down()
+        last = self._ways[-1]
+        few = self._units.example(2)
+        with self._draws.used(), self._cast():
+            inputs, targets = tuple(part.to(self._device) for part in few[0]), few[1].to(self._device)
+            check_uncoupled(self._model, loss, inputs, targets, unit=self._run.units)
         self._take_loss(loss)
+        try:
+            with self._draws.used():
+                self._sum(*self._flat_batch(*self._units.example(self._physical)))
+        except BaseException:
+            self._ways = [last]
+            self._take(last[1])
+            raise
 
     def _way_of(self, loss: Callable[..., Tensor]) -> "_Way | None":
         facts = LossFacts(loss)
