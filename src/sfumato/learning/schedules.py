@@ -46,12 +46,12 @@ class Schedule:
                 self._follow.step()
 
     def rehearse(self, optimizer: Optimizer, steps: int) -> None:
-        """Go through a run on copies: what fails, fails before the charge."""
-        trial, own = copy.deepcopy(self), _shadow(optimizer)
+        """Go through a run with an optimiser of no weights: what fails, fails before the charge. It is used up then."""
+        own = _shadow(optimizer)
         try:
             for step in range(min(steps, REHEARSED)):
-                trial.reach(step)
-                trial.apply(own)
+                self.reach(step)
+                self.apply(own)
         except InvalidInput:
             raise
         except Exception as wrong:  # noqa: BLE001 - code of the caller, before anything is charged
