@@ -52,7 +52,7 @@ def main() -> None:
     try:
         lightning = importlib.import_module("lightning")
     except ImportError:
-        print("skipped: Lightning is not installed (pip install lightning)")
+        print("skipped: Lightning is not installed (pip install lightning)")  # noqa: T201 - a script that is run by hand
         return
     model, run = opened()
     fits = lightning.Trainer(
@@ -65,7 +65,7 @@ def main() -> None:
     )
     fits.fit(private_module(lightning, model), train_dataloaders=run)
     done = run.close().release.statement.query.done  # type: ignore[attr-defined]  # a run is asked by a Training
-    print(f"{done} steps in Lightning, ε = {run.trained.epsilon}, ε logged {float(fits.logged_metrics['epsilon'])}")
+    print(f"{done} steps in Lightning, ε = {run.trained.epsilon}, ε logged {float(fits.logged_metrics['epsilon'])}")  # noqa: T201 - a script that is run by hand
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def main() -> None:
         pipelines = importlib.import_module("sklearn.pipeline")
         processing = importlib.import_module("sklearn.preprocessing")
     except ImportError:
-        print("skipped: scikit-learn is not installed (pip install scikit-learn)")
+        print("skipped: scikit-learn is not installed (pip install scikit-learn)")  # noqa: T201 - a script that is run by hand
         return
     rows = np.random.default_rng(7).normal(size=(2000, 2))
     again = np.where(rows[:, 0] > 0, "ward", "home")
@@ -45,8 +45,8 @@ def main() -> None:
     twin = base.clone(classifier(vault))  # with the same vault: a copy would spend the same budget twice
     clipped = processing.FunctionTransformer(np.clip, kw_args={"a_min": -3, "a_max": 3})  # fixed beforehand
     pipeline = pipelines.make_pipeline(clipped, twin).fit(rows, again)
-    print(f"chances {np.round(pipeline.predict_proba([[2.0, 0.0]])[0], 2).tolist()}, coefficients {twin.coef_.shape}")
-    print(f"ε left {vault.left.epsilon}; a grid search would charge each of its fits")
+    print(f"chances {np.round(pipeline.predict_proba([[2.0, 0.0]])[0], 2).tolist()}, coefficients {twin.coef_.shape}")  # noqa: T201 - a script that is run by hand
+    print(f"ε left {vault.left.epsilon}; a grid search would charge each of its fits")  # noqa: T201 - a script that is run by hand
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class Ending(Protocol):
 
 
 class OpenRun:
-    """A charged run whose loop is the caller's; made by ``trainer.run``. It can be iterated over once.
+    """A charged run whose loop is the caller's; made by ``trainer.run``. Iterating goes on where the run is.
 
     Between steps the caller has the noised weights, the optimiser's state, ε and the index, all public. A loop that is
     left early is ended by :meth:`close`, or by leaving a ``with`` block: the charge stays what it was, and the
@@ -78,7 +78,7 @@ class OpenRun:
         self._run, self._spending, self._spend, self._loss, self._end = run, spending, spend, loss, end
         self._steps = run.left
         self._trained: Trained | None = None
-        self._begun = self._making = False
+        self._making = False
         weakref.finalize(self, run.leave)  # one that nobody closed is left: its charge stays, and nothing is signed
 
     def __enter__(self) -> Self:
@@ -101,13 +101,7 @@ class OpenRun:
         return f"<open run, {self._run.step} of {self._run.total} steps made>"
 
     def __iter__(self) -> Iterator[OpenStep]:
-        """The steps, one by one; after the last one the run is closed."""
-        if self._begun:
-            raise InvalidInput("a run is iterated over once, for its steps are made once; nothing was read or spent.")
-        self._begun = True
-        return self._each()
-
-    def _each(self) -> Iterator[OpenStep]:
+        """The steps that are left, one by one; after the last one the run is closed."""
         while self._trained is None and self._run.left:
             index = self._run.step
             yield OpenStep(self._run, self._spending, self._spend, index, self)
