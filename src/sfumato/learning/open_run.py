@@ -40,7 +40,7 @@ class OpenStep(StepView):
         self._making.make(self._index, loss)
 
 
-class Ending(Protocol):
+class RunEnding(Protocol):
     """What becomes of a run that has ended."""
 
     def __call__(self, run: Run, spending: Spending) -> Trained:
@@ -74,7 +74,9 @@ class OpenRun:
     (3, Fraction(1, 1))
     """
 
-    def __init__(self, run: Run, spending: Spending, spend: Budget, loss: Callable[..., Tensor], end: Ending) -> None:
+    def __init__(
+        self, run: Run, spending: Spending, spend: Budget, loss: Callable[..., Tensor], end: RunEnding
+    ) -> None:
         self._run, self._spending, self._spend, self._loss, self._end = run, spending, spend, loss, end
         self._steps = run.left
         self._trained: Trained | None = None

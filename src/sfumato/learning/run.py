@@ -42,7 +42,7 @@ from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
 from sfumato.learning.refusals import check_uncoupled
 from sfumato.learning.replayed import Replayed
-from sfumato.learning.schedules import Schedule
+from sfumato.learning.schedules import RateSchedule
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.training import Training
@@ -89,7 +89,7 @@ class Run(Checkpointed):
         average: Average | None = None,
         path: Path | None = None,
         held: ExitStack | None = None,
-        schedule: Callable[[torch.optim.Optimizer], Schedule | None] | None = None,
+        schedule: Callable[[torch.optim.Optimizer], RateSchedule | None] | None = None,
         autocast: torch.dtype | None = None,
         strict: bool = False,
     ) -> None:

@@ -15,14 +15,14 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from sfumato.errors import InvalidInput, Refused
 
-__all__ = ["Rate", "Schedule", "first_rate", "made_schedule"]
+__all__ = ["Rate", "RateSchedule", "first_rate", "made_schedule"]
 
 Rate = Callable[[int], float]
 REHEARSED = 100_000  # steps of a schedule that are tried before the charge
 NEITHER = "nothing was read and nothing was spent."
 
 
-class Schedule:
+class RateSchedule:
     """The rates of a run, step by step. Public: all of it, as it is made from the number of the step alone."""
 
     def __init__(self, follow: LRScheduler | Rate) -> None:
@@ -58,7 +58,7 @@ class Schedule:
             raise InvalidInput(f"the schedule of the learning rate fails ({wrong}); {NEITHER}") from None
 
 
-def made_schedule(given: object, rate: object, like: object, optimizer: Optimizer) -> Schedule | None:
+def made_schedule(given: object, rate: object, like: object, optimizer: Optimizer) -> RateSchedule | None:
     """The schedule of a run, for its own optimiser; ``like`` is the caller's, which a scheduler may have been made for.
 
     ``given`` is a scheduler of ``torch.optim.lr_scheduler``, or makes one from an optimiser; ``rate`` is a number, or a
@@ -76,7 +76,7 @@ def made_schedule(given: object, rate: object, like: object, optimizer: Optimize
     [0.8, 0.8, 0.4, 0.4, 0.2]
     """
     if given is None:
-        return Schedule(rate) if callable(rate) else None
+        return RateSchedule(rate) if callable(rate) else None
     if callable(rate):
         raise InvalidInput(f"both a scheduler and a function of the step for lr; {NEITHER} Say one of them.")
     _check_blind(given)
@@ -87,7 +87,7 @@ def made_schedule(given: object, rate: object, like: object, optimizer: Optimize
                 f"this scheduler was made for another optimizer; {NEITHER} Give that one as well (optimizer=…), or a "
                 "function that makes the scheduler: scheduler=lambda optimizer: StepLR(optimizer, 10)."
             )
-        return Schedule(copy.deepcopy(given, {id(given.optimizer): shadow}))
+        return RateSchedule(copy.deepcopy(given, {id(given.optimizer): shadow}))
     if not callable(given):
         raise InvalidInput(f"scheduler is one of torch.optim.lr_scheduler, or makes one from an optimizer; {NEITHER}")
     make: Callable[[Optimizer], object] = given
@@ -101,7 +101,7 @@ def made_schedule(given: object, rate: object, like: object, optimizer: Optimize
     _check_blind(made)
     if not isinstance(made, LRScheduler):
         raise InvalidInput(f"scheduler made no scheduler of torch.optim.lr_scheduler; {NEITHER}")
-    return Schedule(made)
+    return RateSchedule(made)
 
 
 def first_rate(rate: float | Rate | None, suggested: float) -> float:
