@@ -86,7 +86,12 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
     *("docs/how-to/several-tables.md", "docs/how-to/plans.md", "docs/how-to/compute-with-releases.md"),
     *("docs/how-to/engines.md", "docs/how-to/private-key-discovery.md", "docs/how-to/synthetic-graph.md"),
     *("docs/explanation/semantics-of-predicates.md", "docs/reference/learning.md", "docs/reference/streams.md"),
-    *("docs/how-to/quantiles.md", "docs/how-to/local-model.md", "docs/tutorial/biostatistics.md"),
+    *(
+        "docs/how-to/from-opacus.md",
+        "docs/how-to/quantiles.md",
+        "docs/how-to/local-model.md",
+        "docs/tutorial/biostatistics.md",
+    ),
 }
 WITH_CODE = [
     pytest.param(page, marks=[pytest.mark.long] if named(page) in SLOW else [])

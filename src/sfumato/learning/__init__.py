@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from sfumato.learning.estimators import DPClassifier, DPRegressor
     from sfumato.learning.evaluation import EarlyStop, Evaluator
     from sfumato.learning.features import Features
+    from sfumato.learning.loggers import CSVLogger, TensorBoardLogger
     from sfumato.learning.multiplicity import Multiplied
+    from sfumato.learning.open_run import OpenRun, OpenStep
     from sfumato.learning.paradigms.attention_logits import LogitRelease, TopKey
     from sfumato.learning.paradigms.contrastive import assigned_negatives, cyclic_negatives, public_negatives
     from sfumato.learning.paradigms.distillation import floored
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from sfumato.learning.paradigms.triplets import own_pairs, triplets
     from sfumato.learning.refusals import check_uncoupled
     from sfumato.learning.scattering import Scattering, group_normalised
+    from sfumato.learning.step_view import StepView
     from sfumato.learning.trainer import Plan, Trained, Trainer
     from sfumato.learning.tuner import Found, SearchPlan, Tuner
     from sfumato.learning.units import Units
@@ -61,6 +64,7 @@ __all__ = [
     "Average",
     "BandedSums",
     "BestOfRuns",
+    "CSVLogger",
     "ClippedLogits",
     "ClippedSum",
     "CloserModel",
@@ -85,13 +89,17 @@ __all__ = [
     "LogitRelease",
     "Multiplied",
     "NoisySums",
+    "OpenRun",
+    "OpenStep",
     "PlacedGroups",
     "Plan",
     "Scattering",
     "SearchPlan",
     "SoftLabels",
+    "StepView",
     "TeacherVotes",
     "Teachers",
+    "TensorBoardLogger",
     "TopKey",
     "Trained",
     "Trainer",
@@ -172,6 +180,11 @@ _HOME = {
     "Average": "sfumato.learning.averaging",
     "EarlyStop": "sfumato.learning.evaluation",
     "Evaluator": "sfumato.learning.evaluation",
+    "CSVLogger": "sfumato.learning.loggers",
+    "TensorBoardLogger": "sfumato.learning.loggers",
+    "OpenRun": "sfumato.learning.open_run",
+    "OpenStep": "sfumato.learning.open_run",
+    "StepView": "sfumato.learning.step_view",
     "Multiplied": "sfumato.learning.multiplicity",
     "DPClassifier": "sfumato.learning.estimators",
     "DPRegressor": "sfumato.learning.estimators",
@@ -201,3 +214,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato.learning' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -38,8 +38,13 @@ def heard(optimiser: torch.optim.Optimizer, average: Average | None) -> bool:
     return not plain or any((*own, *everywhere)) or type(average) not in (type(None), Average)
 
 
-def rehearse(make: Callable[[nn.Module], torch.optim.Optimizer], model: nn.Module, average: Average | None) -> None:
-    """Copy a model and make one step without a gradient, on a copy that is thrown away: what fails, fails uncharged."""
+def rehearse(
+    make: Callable[[nn.Module], torch.optim.Optimizer], model: nn.Module, average: Average | None
+) -> torch.optim.Optimizer:
+    """Copy a model and make one step without a gradient, on a copy that is thrown away: what fails, fails uncharged.
+
+    The optimiser of that copy is returned.
+    """
     if average is not None and not isinstance(average, Average):
         raise InvalidInput("average is learning.Average(decay=…); nothing was done and nothing was spent.")
     try:
@@ -63,6 +68,7 @@ def rehearse(make: Callable[[nn.Module], torch.optim.Optimizer], model: nn.Modul
         optimiser.zero_grad()
     except Exception as wrong:  # noqa: BLE001 - code of the caller, before anything is charged
         raise InvalidInput(f"the optimiser cannot make a step ({wrong}); nothing was done and nothing spent.") from None
+    return optimiser
 
 
 def _parameters(optimiser: torch.optim.Optimizer) -> Iterator[torch.Tensor]:

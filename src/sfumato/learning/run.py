@@ -12,7 +12,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
@@ -27,18 +27,23 @@ from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
 from sfumato.gate.checkpoint import Checkpointed
 from sfumato.gate.sealed import SealedState, remove_sealed
 from sfumato.gate.session import Opened, SessionGate
+from sfumato.learning.autocasting import cast_of
 from sfumato.learning.averaging import Average
 from sfumato.learning.course import SampledCourse, course_of
 from sfumato.learning.device_steps import DeviceSteps
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
-from sfumato.learning.given import Tree
+from sfumato.learning.given import RunState, Tree
 from sfumato.learning.laid import Laid
 from sfumato.learning.library_code import LibraryCode
+from sfumato.learning.listeners import Unheard, check_nobody_listens, forget_memory, shared_hooks
+from sfumato.learning.loss_facts import LossFacts
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.optimisers import heard
+from sfumato.learning.refusals import check_uncoupled
 from sfumato.learning.replayed import Replayed
 from sfumato.learning.rows_ahead import Gather, RowsAhead, parts_of
+from sfumato.learning.schedules import RateSchedule
 from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.training import Training
@@ -55,6 +60,7 @@ __all__ = ["Callback", "Run"]
 
 Callback = Callable[[int, Mapping[str, Tensor]], object]
 Result = TypeVar("Result")
+LOSSES = 4  # of a loop of one's own, about which is remembered how they are summed
 ROUNDED = 1e-4  # how far two sums of the same units may be apart, relatively, in single or half precision
 
 
@@ -85,6 +91,9 @@ class Run(Checkpointed):
         average: Average | None = None,
         path: Path | None = None,
         held: ExitStack | None = None,
+        schedule: Callable[[torch.optim.Optimizer], RateSchedule | None] | None = None,
+        autocast: torch.dtype | None = None,
+        strict: bool = False,
     ) -> None:
         if type(opened.query) is not self.RUNS or not isinstance(opened.query, Training):
             raise InvalidInput("this is not a training run; nothing was done.")
@@ -96,18 +105,84 @@ class Run(Checkpointed):
         self._model = copy.deepcopy(model)
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimizer(self._model)
+        self._schedule = None if schedule is None else schedule(self._optimiser)
+        if self._schedule is not None:
+            self._schedule.apply(self._optimiser)
         near = self._device.type == "cpu"
         spare = near and torch.get_num_threads() < (os.cpu_count() or 1)  # threads of one product wait for the slowest
+        self._cast, self._strict = cast_of(self._device, autocast), strict
         self._course = course_of(self._run, opened.mechanism, opened.priced.sensitivity, words, ahead=spare)
-        kind = "user" if augmentations is not None else self._run.units
-        self._engine = self._made_engine(loss, kind, grad_mode)
-        self._kept = Unchanged(self._model, loss, None if augmentations is None else augmentations.augment)
-        self._code = LibraryCode(self._model, loss)
-        self._draws = Draws(self._device, words)
-        self._prepare()
+        self._draws, self._grad_mode = Draws(self._device, words), grad_mode
+        self._ways: list[tuple[LossFacts, _Way]] = []
+        self._recorded: tuple[float, Replayed[ClippedSum]] | None = None
+        self._on_device: DeviceSteps | None = None
+        self._take_loss(loss)
         self._laid: Laid | None = None
         self._step, self._stopped = 0, False
         self._pending: Tensor | None = None  # a noisy sum that was written down and not learned from yet
+        self._written = 0  # how many steps were made when the run was last written down, or may be shown
+
+    def _take_loss(self, loss: Callable[..., Tensor]) -> None:
+        """Sum by this loss from now on: what was found out about one of the last few is not found out again."""
+        known = self._way_of(loss)
+        if known is None:
+            last = self._ways[-1:]
+            try:
+                known = self._found_way(loss)
+            except BaseException:
+                if last:
+                    self._take(last[0][1])
+                raise
+            self._ways.append((LossFacts(loss), known))
+            del self._ways[:-LOSSES]
+        self._take(known)
+
+    def _take(self, way: "_Way") -> None:
+        self._engine, self._kept, self._recorded, self._on_device = way.engine, way.kept, way.recorded, way.on_device
+        self._code = way.code
+
+    def _found_way(self, loss: Callable[..., Tensor]) -> "_Way":
+        kind = "user" if self._augmentations is not None else self._run.units
+        self._engine = self._made_engine(loss, kind, self._grad_mode)
+        augment = None if self._augmentations is None else self._augmentations.augment
+        self._kept = Unchanged(self._model, loss, augment, *shared_hooks())
+        self._code = LibraryCode(self._model, loss)
+        self._prepare()
+        return _Way(
+            engine=self._engine,
+            kept=self._kept,
+            code=self._code,
+            recorded=self._recorded,
+            on_device=self._on_device,
+        )
+
+    def use_loss(self, loss: Callable[..., Tensor]) -> None:
+        """Sum by another loss from the next step on; what cannot be is refused on made-up units, and nothing is read.
+
+        It is run with the weights on these, so that they are written down first.
+        """
+        self._check_usable()
+        if self._way_of(loss) is not None:
+            self._take_loss(loss)
+            return
+        self._write_down()
+        last = self._ways[-1]
+        few = self._units.example(2)
+        with self._draws.used(), self._cast():
+            inputs, targets = tuple(part.to(self._device) for part in few[0]), few[1].to(self._device)
+            check_uncoupled(self._model, loss, inputs, targets, unit=self._run.units)
+        self._take_loss(loss)
+        try:
+            with self._draws.used():
+                self._sum(*self._flat_batch(*self._units.example(self._physical)))
+        except BaseException:
+            self._ways = [last]
+            self._take(last[1])
+            raise
+
+    def _way_of(self, loss: Callable[..., Tensor]) -> "_Way | None":
+        facts = LossFacts(loss)
+        return next((way for other, way in self._ways if other.same(facts)), None)
 
     @property
     def step(self) -> int:
@@ -120,15 +195,66 @@ class Run(Checkpointed):
         return 0 if self._stopped else self._run.steps - self._step
 
     @property
+    def total(self) -> int:
+        """How many steps were charged for. Public."""
+        return self._run.steps
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The learning rates of the next step, one for each group of parameters. Public."""
+        return tuple(float(group["lr"]) for group in self._optimiser.param_groups)
+
+    def set_rate(self, rate: float) -> None:
+        """Learn at another rate from the next step on."""
+        self._check_usable()
+        if self._schedule is not None:
+            raise InvalidInput("this run has a schedule for its learning rate, which counts; nothing was changed.")
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+
+    def shown_weights(self) -> dict[str, Tensor]:
+        """Copies of the weights, after they were written down. Public."""
+        self._write_down()
+        return {name: one.detach().clone() for name, one in self._model.state_dict().items()}
+
+    def shown_optimizer(self) -> RunState:
+        """A copy of the optimiser's state, after it was written down. Public."""
+        self._write_down()
+        return copy.deepcopy(self._optimiser.state_dict())
+
+    def _write_down(self) -> None:
+        """Write the run down, if it has gone on since it last was: only then may anything of it be shown."""
+        self._check_usable()
+        if self._written == self._step:
+            return
+        with self._unbroken():
+            if self._on_device is not None:
+                self._attempted(self._settled)
+            self.save()
+
+    def save(self) -> None:
+        """As every session does it; what was made until now may be shown from then on."""
+        super().save()
+        if self._pending is None:
+            self._written = self._step
+
+    @property
     def model(self) -> nn.Module:
         """The private copy; what it holds may be released after :meth:`save` and not before."""
         return self._model
 
-    def advance(self, steps: int) -> None:
-        """Make up to a given number of steps; nothing of them is released."""
+    def advance(self, steps: int, after: Callable[[], bool] | None = None) -> None:
+        """Make up to a given number of steps; nothing of them is released.
+
+        ``after`` is called after each, and ends the run with True. What would hear rows is refused before they are
+        read; before the first of these steps, that ends nothing.
+        """
         self._check_usable()
+        check_nobody_listens(strict=self._strict)
         with self._unbroken():
-            for _ in range(min(steps, self.left)):
+            for at in range(min(steps, self.left)):
+                if at and after is not None:
+                    check_nobody_listens(strict=self._strict)
                 if self._pending is None:
                     noisy = self._noised()
                     if self._path is not None and heard(self._optimiser, self._average):
@@ -139,8 +265,18 @@ class Run(Checkpointed):
                 self._learned(noisy)
                 self._pending = None
                 self._step += 1
+                self._follow_schedule()
+                forget_memory(self._device)
+                if after is not None and after():
+                    self._stopped = True
+                    break
             if self._on_device is not None:
                 self._attempted(self._settled)
+
+    def _follow_schedule(self) -> None:
+        if self._schedule is not None and self._step < self._run.steps:
+            self._schedule.reach(self._step)
+            self._schedule.apply(self._optimiser)
 
     def tell(self, callback: Callback | None) -> None:
         """Write the state down, move the count, and only then show the weights to the callback."""
@@ -149,7 +285,7 @@ class Run(Checkpointed):
             self.save()
             if callback is not None:
                 weights = {name: one.detach().clone() for name, one in self._model.state_dict().items()}
-                self._stopped = callback(self._step, weights) is True
+                self._stopped = callback(self._step, weights) is True or self._stopped
                 if self._stopped:
                     self.save()  # whoever resumes it from now on goes on to the end
 
@@ -166,6 +302,11 @@ class Run(Checkpointed):
         if self._average is not None and self._shown_average is not None:
             self._shown_average.load(self._average.state())
         return release
+
+    def leave(self) -> None:
+        """End the run without a release, if it has not ended; the charge stays, and so does a state on disk."""
+        if not self._done and self._process == os.getpid():
+            self._end()
 
     def _end(self) -> None:
         if isinstance(self._course, SampledCourse):
@@ -193,9 +334,9 @@ class Run(Checkpointed):
         """Let the engine plan for the one shape of its batches, on made-up units and before anything is read."""
         with self._draws.used():
             inputs, targets, present = self._placed(*self._units.example(self._physical))
+        with self._draws.used(), self._cast():
             self._engine.prepare(inputs if len(inputs) > 1 else inputs[0], targets)
-        self._recorded: tuple[float, Replayed[ClippedSum]] | None = None
-        self._on_device: DeviceSteps | None = None
+        self._recorded, self._on_device = None, None
         if self._device.type == "cuda" and self._same_again(*inputs, targets, present):
             self._recorded = float(self._run.clip), Replayed(self._sum)
             if self._augmentations is None and isinstance(self._course, SampledCourse):
@@ -221,7 +362,8 @@ class Run(Checkpointed):
 
     def _sum(self, *batch: Tensor) -> ClippedSum:
         *inputs, targets, present = batch
-        return self._engine.sum(tuple(inputs) if len(inputs) > 1 else inputs[0], targets, present)
+        with self._cast():
+            return self._engine.sum(tuple(inputs) if len(inputs) > 1 else inputs[0], targets, present)
 
     def _noised(self) -> Tensor:
         """The noisy sum of one step."""
@@ -323,7 +465,8 @@ class Run(Checkpointed):
 
         with self._draws.used():
             plain = self._device.type == "cpu" and self._augmentations is None and bool(self._code)
-            found = shielded(summed, self._code.kept() if plain else self._kept)
+            # modes go first: they would hear what is put back
+            found = shielded(summed, self._code.kept() if plain else self._kept, Unheard())
         return None if found is FAILED else found
 
     def _one_by_one(
@@ -424,6 +567,7 @@ class Run(Checkpointed):
 
     def _restore(self, state: SealedState) -> None:
         self._step, self._stopped = state["step"], state.get("stopped", False)
+        self._follow_schedule()
         if state["words"] is not None:  # a test's source of words, which can be put back; the system's never is
             self._words.position = state["words"]  # type: ignore[attr-defined]  # those of a test have a position
 
@@ -448,6 +592,17 @@ class Run(Checkpointed):
             self._average.load(parts["average"])
         pending = parts.get("pending")
         self._pending = None if pending is None else pending.to(self._device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How sums are made by one loss, as found out on made-up units."""
+
+    engine: Engine
+    kept: Unchanged
+    code: LibraryCode
+    recorded: tuple[float, Replayed[ClippedSum]] | None
+    on_device: DeviceSteps | None
 
 
 def _generators(device: torch.device) -> list[Tensor]:

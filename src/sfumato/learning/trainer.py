@@ -1,51 +1,61 @@
 """The trainer: a model, a loss and units, and one charge for all that is learned from them."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from torch import Tensor, nn
 
+from sfumato.accounting import epsilon as accounted
 from sfumato.core.budget import Budget
 from sfumato.core.deprecation import renamed
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release
+from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.sealed import charge_of, locked, read_sealed
 from sfumato.gate.session import SessionGate
 from sfumato.learning.adaptive import AdaptiveClip
+from sfumato.learning.autocasting import cast_of, checked_cast
 from sfumato.learning.averaging import Average
 from sfumato.learning.clip_groups import Clip, clips_of
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
 from sfumato.learning.given_units import check_units
 from sfumato.learning.hints import suggested_batch, suggested_rate
+from sfumato.learning.listeners import check_no_hooks, check_nobody_listens
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.noisy_sums import NoisySums
+from sfumato.learning.open_run import OpenRun
 from sfumato.learning.optimisers import made_optimiser, rehearse
 from sfumato.learning.progress import Spending, bar
 from sfumato.learning.refusals import check_uncoupled
 from sfumato.learning.run import Callback, Run
+from sfumato.learning.schedules import Rate, first_rate, made_schedule
+from sfumato.learning.step_view import StepCallback, StepView, checked_callbacks
+from sfumato.learning.trained import Trained
 from sfumato.learning.training import Training
 from sfumato.learning.units import Units
 from sfumato.learning.weights import unpacked, weights_digest
 from sfumato.noise import SystemWords, Words
 
 if TYPE_CHECKING:
+    import torch
+
     from sfumato.learning.engine.losses import Kind
     from sfumato.learning.engine.sums import GradMode
 
 __all__ = ["Plan", "Trained", "Trainer"]
 
 LARGEST = 4096
+MILLION = 10**6
 LANES, USUAL = 16, 64  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
 
 
@@ -61,21 +71,6 @@ class Plan:
     rate: float
     max_physical_batch_size: int
     every: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
-    """A trained model and what it cost. Public: all of it.
-
-    ``release`` has the certificate, which identifies the weights by their digest; ``curve`` is the ε after some of the
-    steps, at the δ of the run.
-    """
-
-    model: nn.Module
-    release: Release
-    epsilon: Fraction
-    delta: Fraction
-    curve: tuple[tuple[int, Fraction], ...]
 
 
 class Trainer:
@@ -135,18 +130,22 @@ class Trainer:
     def plan(
         self,
         *,
-        epsilon: Exact,
+        epsilon: Exact | None = None,
         delta: Exact,
+        noise_multiplier: Exact | None = None,
         epochs: Exact | None = None,
         steps: int | None = None,
         batch: int | None = None,
-        lr: float | None = None,
+        lr: float | Rate | None = None,
         max_physical_batch_size: int | None = None,
         every: int | None = None,
         noise: Correlated | None = None,
     ) -> Plan:
-        """What a run with these settings will be; reads nothing and spends nothing."""
-        number, spend = self._units.n_units, Budget.asked(epsilon=epsilon, delta=delta)
+        """What a run with these settings will be; reads nothing and spends nothing.
+
+        Say ``epsilon``, and the noise follows; or ``noise_multiplier``, and ε follows, rounded up to a millionth.
+        """
+        number = self._units.n_units
         batch = suggested_batch(number) if batch is None else natural(batch, "batch", most=number)
         if (epochs is None) is (steps is None):
             raise NotDeclared("say epochs=… or steps=…, one of them; nothing was read and nothing was spent.")
@@ -155,12 +154,17 @@ class Trainer:
         query = self._query(steps=natural(steps, "steps"), batch=batch)
         self._check_noise(noise)
         moved = query.sensitivity(self._gate.unit, query.limit(self._gate.unit))
-        mechanism = NoisySums.calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
+        mechanism: Mechanism
+        if noise_multiplier is not None:
+            mechanism, spend = _multiplied(query, noise_multiplier, epsilon, delta, noise, moved)
+        elif epsilon is None:
+            raise NotDeclared("say epsilon=… or noise_multiplier=…; nothing was read and nothing was spent.")
+        else:
+            spend = Budget.asked(epsilon=epsilon, delta=delta)
+            mechanism = NoisySums.calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
         rate = suggested_rate(
             clip=self._step_length(query), multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
         )
-        if lr is not None and not (isfinite(lr) and lr >= 0):
-            raise InvalidInput("lr must be a finite number of at least 0; nothing was done and nothing was spent.")
         most = None if max_physical_batch_size is None else natural(max_physical_batch_size, "max_physical_batch_size")
         usual = min(batch, LARGEST)
         usual = min(number, usual + 5 * int(usual**0.5) // 2)  # few samples need a part more, and little is filled up
@@ -169,7 +173,7 @@ class Trainer:
             mechanism=mechanism,
             spend=spend,
             batch=batch,
-            rate=rate if lr is None else lr,
+            rate=first_rate(lr, rate),
             max_physical_batch_size=_up(usual, USUAL) if most is None else _up(most, LANES),
             every=-(-number // batch) if every is None else natural(every, "every"),
         )
@@ -178,14 +182,17 @@ class Trainer:
     def fit(
         self,
         *,
-        epsilon: Exact,
+        epsilon: Exact | None = None,
         delta: Exact,
+        noise_multiplier: Exact | None = None,
         epochs: Exact | None = None,
         steps: int | None = None,
         batch: int | None = None,
         optimizer: object = None,
-        lr: float | None = None,
+        lr: float | Rate | None = None,
+        scheduler: object = None,
         max_physical_batch_size: int | None = None,
+        autocast: "torch.dtype | None" = None,
         checkpoint: str | Path | None = None,
         every: int | None = None,
         resume: bool = False,
@@ -193,15 +200,19 @@ class Trainer:
         noise: Correlated | None = None,
         average: Average | None = None,
         callback: Callback | None = None,
+        callbacks: Iterable[StepCallback] | None = None,
         progress: bool | None = None,
     ) -> Trained:
         """Charge the whole run, train, and put the weights into the model; nothing is read before the charge.
 
         A step expects ``batch`` units and computes at most ``max_physical_batch_size`` of them at a time, rounded up
-        to a multiple of 16.
+        to a multiple of 16, with ``autocast`` (``torch.bfloat16``) in shorter floats.
+        Say ``epsilon``, or ``noise_multiplier`` and the ε that follows is charged.
         ``optimizer`` is a class of ``torch.optim`` (with ``lr``), a function of parameters, or an optimizer of this
         model, whose settings count. What it raises ends the run for good; with hooks, or of another maker, it is given
         a sum only after that was written down, if there is a checkpoint.
+        ``lr`` is a number or a function of the step; ``scheduler`` one of ``torch.optim.lr_scheduler``, or a function
+        that makes one from an optimizer.
 
         With ``checkpoint`` the run is stored, encrypted, every ``every`` steps (by default, every epoch);
         after a crash the same call with ``resume=True`` goes on from there, for the same charge. An older file than the
@@ -210,11 +221,14 @@ class Trainer:
 
         ``noise`` is another way to noise than fresh Gaussian draws; ``average`` takes in the weights of each step;
         ``callback(step, weights)`` is shown the weights each time the run is written down, and ends it with True. The
-        charge stays what it was.
+        charge stays what it was. ``callbacks`` are called after each step with a :class:`~sfumato.learning.StepView`,
+        and end the run in the same way; whoever looks at its weights has the run written down first.
         """
+        told = checked_callbacks(callbacks)
         plan = self.plan(
             epsilon=epsilon,
             delta=delta,
+            noise_multiplier=noise_multiplier,
             epochs=epochs,
             steps=steps,
             batch=batch,
@@ -223,13 +237,91 @@ class Trainer:
             every=every,
             noise=noise,
         )
+        ways = _Ways(optimizer=optimizer, lr=lr, scheduler=scheduler, autocast=autocast, average=average)
+        begun = self._begun(plan, ways, checkpoint, idempotency, resume=resume)
+        if isinstance(begun, Trained):
+            return begun
+        run, spending = begun
+        spend = plan.spend.epsilon, plan.spend.delta
+
+        def after() -> bool:
+            view = StepView(run, spending, spend, run.step - 1)
+            said = [one(view) is True for one in told]  # each is called, whatever another says
+            return any(said)
+
+        with bar(plan.query.dataset.name, plan.query.steps, spending, shown=progress) as told_steps:
+            while run.left:
+                run.advance(min(plan.every - run.step % plan.every, run.left), after if told else None)
+                run.tell(callback)
+                told_steps(run.step)
+        return self._trained(run.finish(self._model), spending)
+
+    def run(
+        self,
+        *,
+        epsilon: Exact | None = None,
+        delta: Exact,
+        noise_multiplier: Exact | None = None,
+        epochs: Exact | None = None,
+        steps: int | None = None,
+        batch: int | None = None,
+        optimizer: object = None,
+        lr: float | Rate | None = None,
+        scheduler: object = None,
+        max_physical_batch_size: int | None = None,
+        autocast: "torch.dtype | None" = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        idempotency: str | None = None,
+        noise: Correlated | None = None,
+        average: Average | None = None,
+    ) -> OpenRun:
+        """Charge the whole run, and hand over its steps one by one, for a loop of one's own.
+
+        Each setting means what it means for :meth:`fit`, and the charge is the same. A model with hooks of the caller
+        is refused, and so is a step while a mode or a hook of torch would hear it. With ``checkpoint`` a run is
+        written down whenever its weights or its optimizer's state are looked at, and when it is closed; one that has
+        ended is not opened again.
+        """
+        check_no_hooks(self._model)
+        plan = self.plan(
+            epsilon=epsilon,
+            delta=delta,
+            noise_multiplier=noise_multiplier,
+            epochs=epochs,
+            steps=steps,
+            batch=batch,
+            lr=lr,
+            max_physical_batch_size=max_physical_batch_size,
+            noise=noise,
+        )
+        ways = _Ways(optimizer=optimizer, lr=lr, scheduler=scheduler, autocast=autocast, average=average, strict=True)
+        begun = self._begun(plan, ways, checkpoint, idempotency, resume=resume)
+        if isinstance(begun, Trained):
+            raise Refused(
+                "this run has ended, and its weights were put into the model again; nothing was read and nothing was "
+                "spent. trainer.fit(…, resume=True) hands over its release."
+            )
+        return OpenRun(*begun, plan.spend, self._loss, lambda run, spent: self._trained(run.finish(self._model), spent))
+
+    def _begun(
+        self, plan: Plan, ways: "_Ways", checkpoint: str | Path | None, idempotency: str | None, *, resume: bool
+    ) -> "Trained | tuple[Run, Spending]":
+        """Charge a run, or find its charge again; whatever can be refused is refused before. One that has ended is told
+        again."""
         path = None if checkpoint is None else Path(checkpoint)
-        make = partial(made_optimiser, optimizer, self._model, rate=plan.rate)
-        rehearse(make, self._model, average)  # what cannot be copied or learned with is refused before the charge
-        self._try_out(plan.max_physical_batch_size)
+        make = partial(made_optimiser, ways.optimizer, self._model, rate=plan.rate)
+        schedule = partial(made_schedule, ways.scheduler, ways.lr, ways.optimizer)
+        trial = rehearse(make, self._model, ways.average)  # what cannot be copied or learned with is refused here
+        if (rates := schedule(trial)) is not None:
+            rates.rehearse(trial, plan.query.steps)
+        check_nobody_listens(strict=ways.strict)
+        device = next(self._model.parameters()).device
+        with cast_of(device, checked_cast(ways.autocast))():
+            self._try_out(plan.max_physical_batch_size)
         with ExitStack() as held:
             _hold(held, path, idempotency, resume=resume)
-            if resume and path is not None and (told := self._told(plan, path, idempotency, average)) is not None:
+            if resume and path is not None and (told := self._told(plan, path, idempotency, ways.average)) is not None:
                 return told
             limit = plan.query.limit(self._gate.unit)
             again = partial(self._gate.find, charge=_charge(path, idempotency)) if resume else None
@@ -246,21 +338,18 @@ class Trainer:
                 max_physical_batch_size=plan.max_physical_batch_size,
                 words=self._words(),
                 augmentations=self._augmentations,
-                average=average,
+                average=ways.average,
                 path=path,
                 held=held.pop_all(),
+                schedule=schedule,
+                autocast=ways.autocast,
+                strict=ways.strict,
             )
-        spending = _spending(opened.priced.event, plan)
         if resume:
             run.resume()
         else:
             run.start()
-        with bar(plan.query.dataset.name, plan.query.steps, spending, shown=progress) as told_steps:
-            while run.left:
-                run.advance(min(plan.every - run.step % plan.every, run.left))
-                run.tell(callback)
-                told_steps(run.step)
-        return self._trained(run.finish(self._model), spending)
+        return run, _spending(opened.priced.event, plan)
 
     def _check_noise(self, noise: Correlated | None) -> None:
         """Refuse noise that a run cannot have."""
@@ -355,6 +444,46 @@ def _spending(event: PrivacyEvent, plan: Plan) -> Spending:
     """The ε of a run by its steps; with groups that take turns an event is one turn of a unit."""
     turn = getattr(plan.mechanism, "groups", 1)
     return Spending(event, plan.spend.delta, plan.spend.epsilon, steps=plan.query.steps, every=turn)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ways:
+    """How a run learns and what it computes in; ``strict`` where the loop is the caller's."""
+
+    optimizer: object
+    lr: float | Rate | None
+    scheduler: object
+    autocast: "torch.dtype | None"
+    average: Average | None
+    strict: bool = False
+
+
+def _multiplied(
+    query: Training,
+    multiplier: Exact,
+    epsilon: Exact | None,
+    delta: Exact,
+    noise: Correlated | None,
+    moved: Sensitivity,
+) -> tuple[NoisySums, Budget]:
+    """The noise that was said, and what it spends at δ."""
+    if epsilon is not None:
+        raise InvalidInput(
+            "both epsilon and noise_multiplier were said, and each follows from the other; nothing was read and "
+            "nothing was spent. Say one of them."
+        )
+    if noise is not None:
+        raise InvalidInput("noise_multiplier is for independent noise; nothing was done. With noise=…, say epsilon=….")
+    mechanism = NoisySums(
+        multiplier=positive(multiplier, "noise_multiplier"),
+        steps=query.steps,
+        rate=query.rate,
+        parameters=query.parameters,
+    )
+    if positive(delta, "delta") >= 1:
+        raise InvalidInput("delta must be below 1; nothing was done. Give a smaller one.")
+    found = accounted(mechanism.loss(moved), delta=delta)
+    return mechanism, Budget.asked(epsilon=Fraction(-(-found * MILLION // 1), MILLION), delta=delta)
 
 
 def _up(size: int, multiple: int) -> int:

@@ -24,7 +24,8 @@ LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"torch", "numpy
 ENTERED = frozenset({"torch", "numpy", "argparse", "collections", "queue", "_thread", "types", "weakref"})
 """Of these, the objects that are held by the caller's code are entered: they are places to put things."""
 KEEPERS = frozenset(
-    f"sfumato.learning.{name}" for name in ("evaluation", "kept_tensors", "run", "trainer", "unchanged")
+    f"sfumato.learning.{name}"
+    for name in ("evaluation", "kept_tensors", "open_run", "run", "step_view", "trainer", "unchanged")
 )
 _HEAP_TYPE = 1 << 9  # a class that was made at run time (CPython's Py_TPFLAGS_HEAPTYPE)
 

@@ -211,7 +211,7 @@ def _others(
 def _agree(trained: Iterable[Tensor]) -> float:
     """How near both ways must be in the precision that the model has."""
     kinds = {value.dtype for value in trained}
-    if torch.is_autocast_enabled():
+    if any(torch.is_autocast_enabled(device) for device in ("cpu", "cuda")):
         kinds.add(torch.bfloat16)
     return max(AGREE, *(8 * torch.finfo(kind).eps for kind in kinds))
 

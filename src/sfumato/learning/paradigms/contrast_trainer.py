@@ -41,6 +41,15 @@ class ContrastRun(Run):
         )
         return self._contrast  # type: ignore[return-value]  # used by this class alone, as what it is
 
+    def use_loss(self, loss: Callable[..., Tensor]) -> None:
+        """Only the contrast that was declared: what one pair moves was charged for it."""
+        if self._way_of(loss) is None:
+            raise InvalidInput(
+                "a run with in-batch negatives keeps the contrast that it was opened with; nothing was read by this "
+                "step. Call step.loss() without another loss."
+            )
+        super().use_loss(loss)
+
     def _prepare(self) -> None:
         """Sum made-up pairs, so that what cannot be summed says so before anything is read; nothing is recorded."""
         with self._draws.used():
