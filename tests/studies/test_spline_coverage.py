@@ -1,12 +1,22 @@
 """95% intervals of regressions on numbers hold the coefficients of known populations; without the noise they do not."""
 
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sfumato.studies.regression.spline_fit import SplineFit, fit_splines, furthest_shift, logistic
+from sfumato.studies.regression import spline_fit
+from sfumato.studies.regression.spline_fit import (
+    ScoreModel,
+    SplineDesign,
+    SplineFit,
+    fit_splines,
+    furthest_shift,
+    logistic,
+)
+from sfumato.studies.regression.splines import to_nodes
 from tests.studies import simulated_splines as simulated
 from tests.studies.simulated_regressions import Seen
 from tests.studies.simulated_splines import Setting
@@ -84,6 +94,50 @@ def test_what_splines_cannot_follow_is_within_what_is_said() -> None:
         off = np.abs(fit.estimates - setting.truth)
         assert (off <= bound + 1e-6).all(), (pieces, off, bound)
         assert off.max() > 1e-4 or pieces > 2, off  # a bound of 0 would be found out
+
+
+class Close(Setting):
+    """Two numbers with a correlation of 0.95: little tells their coefficients apart."""
+
+    def rows(self, runs: int, rows: int, rng: np.random.Generator) -> Any:
+        one, two = rng.standard_normal((2, runs, rows))
+        pair = [0.4 * one, 0.4 * (0.95 * one + sqrt(1 - 0.95**2) * two)]
+        return [np.clip(each, -1, 1) for each in pair], rng.integers(0, 2, (runs, rows))
+
+
+def close(runs: int) -> Seen:
+    return simulated.logistic_splines(
+        Close(truth=(-0.3, 0.5, 0.5, 0.3), numbers=2, pieces=6), runs=runs, rows=5000, epsilon=1
+    )  # type: ignore[arg-type]
+
+
+def judged_late(made: SplineDesign, family: ScoreModel, counts: Any, variance: float) -> SplineFit:
+    """A broken copy: information is judged where the search ends, and solutions that are far off look well known."""
+    fit = fit_splines(made, family, counts, variance)
+    columns = made.columns
+    at = family.terms(fit.estimates @ columns.T)
+    nodes = to_nodes(counts, made.bases).reshape(*counts.shape[:-2], len(columns))
+    slopes = np.einsum("...n,ni,nj->...ij", np.sum(at.slope * nodes, axis=-2), columns, columns)
+    return replace(fit, definite=fit.definite & (spline_fit._clearness(slopes, made, at, variance) > 4))
+
+
+@pytest.mark.alpha(1e-9)
+def test_numbers_that_are_close_have_intervals_where_noise_leaves_them_apart() -> None:
+    seen = close(200)
+    assert 0.3 < seen.finite < 0.7, seen  # judged where the search ends: 0.16
+    assert seen.covered_finite >= LEAST - STRAYS * sqrt(LEAST * (1 - LEAST) / (seen.finite * seen.runs)), seen
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+def test_of_numbers_that_are_close_the_finite_intervals_cover_in_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = close(3_000)
+    least = LEAST - STRAYS * sqrt(LEAST * (1 - LEAST) / (seen.finite * seen.runs))
+    assert seen.covered_finite >= least, seen
+    monkeypatch.setattr(spline_fit, "CLEAR", -np.inf)
+    monkeypatch.setattr(simulated, "fit_splines", judged_late)
+    broken = close(3_000)
+    assert broken.covered_finite < least, broken
 
 
 @pytest.mark.alpha(1e-9)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
+from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import col
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.studies.regression.cells import CellFit, CellMatrix, cell_matrix, fit_logistic, fit_poisson
+from sfumato.studies.regression.design import check_terms
 from sfumato.studies.regression.result import ModelKind, RegressionResult, excess_of
 from sfumato.tables.keys import Keys, KeyValue, keys_of
 from sfumato.tables.measures.variation import Variation
@@ -102,9 +104,11 @@ def outcome_keys(table: "Table", column: str, event: KeyValue | None) -> tuple[K
     if found is None and table.bounds.get(column) == (Fraction(0), Fraction(1)):
         found = keys_of(column, [0, 1])
     if found is None:
+        known = ", ".join(sorted(table.keys)) or "none"
         raise NotDeclared(
-            f"the outcome {column!r} needs its two values as declared keys. Nothing was done. Say "
+            f"the outcome {column!r} needs its two values as declared keys (declared: {known}). Nothing was done. Say "
             f"table.with_keys({column}=[False, True]), or the two texts or numbers that it holds."
+            f"{did_you_mean(column, table.keys)}"
         )
     if found.size != 2:
         raise InvalidInput(
@@ -123,7 +127,10 @@ def outcome_keys(table: "Table", column: str, event: KeyValue | None) -> tuple[K
 def _check_cuts(model: Model, cuts: Mapping[str, Sequence[object]]) -> None:
     unknown = [name for name in cuts if name not in model.covariates]
     if unknown:
-        raise InvalidInput(f"cuts names {', '.join(unknown)}, which is no covariate; nothing was done.")
+        raise InvalidInput(
+            f"cuts names {', '.join(map(str, unknown))}, which is no covariate; nothing was done. Covariates are "
+            f"{', '.join(model.covariates) or 'none'}.{did_you_mean(unknown[0], model.covariates)}"
+        )
 
 
 def _check_pieces(pieces: int | None) -> None:
@@ -142,6 +149,7 @@ def _factors(table: "Table", model: Model, cuts: Mapping[str, Sequence[object]])
 
 
 def _matrix(factors: Sequence[Keys], model: Model) -> CellMatrix:
+    check_terms(model.terms)
     return cell_matrix([(keys.column, tuple(map(str, keys.labels))) for keys in factors], model.terms)
 
 
