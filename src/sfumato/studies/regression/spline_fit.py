@@ -30,7 +30,7 @@ __all__ = [
 
 UPWARD = 1.2816  # noise makes a variance too small in one of ten: raised by this many standard deviations of it
 ITERATIONS, CLOSE, FURTHEST, STRIDE = 60, 1e-9, 12.0, 2.0
-CLEAR = 2.0  # standard deviations of its noise by which the least information is above 0, or there is no estimate
+CLEAR = 4.0  # standard deviations of its noise by which the least information is above 0, or there is no estimate
 DENSE = {0: 1, 1: 600, 2: 60, 3: 24, 4: 14}
 """At how many lattice points of each number the error of splines is looked for, by how many numbers there are."""
 
@@ -176,7 +176,7 @@ class SplineFit:
     inverse: NDArray[np.float64]
     """What turns an error of the score into one of the coefficients."""
     clear: NDArray[np.float64]
-    """By how many standard deviations of its noise the least information is above 0, where no covariate matters."""
+    """By how many standard deviations of its noise the least information is above 0, where that is fewest."""
 
 
 def fit_splines(
@@ -203,8 +203,7 @@ def fit_splines(
     estimates[..., 0] = family.start(parts)
     active = np.ones(ahead, dtype=bool)
     first = family.terms(estimates @ columns.T)
-    # Judged before the search: of solutions, those that noise drove far off look as if much were known of them.
-    clear = _clearness(_square(np.sum(first.slope * nodes, axis=-2) @ pairs), made, first, variance)
+    before = _clearness(_square(np.sum(first.slope * nodes, axis=-2) @ pairs), made, first, variance)
     for _ in range(ITERATIONS):
         at = family.terms(estimates @ columns.T)
         score = np.sum(at.score * nodes, axis=-2) @ columns
@@ -218,8 +217,9 @@ def fit_splines(
     predicted = estimates @ columns.T
     at = family.terms(predicted)
     slopes = _square(np.sum(at.slope * nodes, axis=-2) @ pairs)
-    positive = np.linalg.eigvalsh(np.nan_to_num(slopes))[..., 0] > 0
-    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & positive & (clear > CLEAR)
+    # Judged before the search as well: solutions that noise drove far off can look as if they were well known.
+    clear = np.minimum(before, _clearness(slopes, made, at, variance))
+    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & (clear > CLEAR)
     inverse = _inverse(np.where(definite[..., None, None], slopes, np.eye(size)))
     if scale is not None:
         inverse = scale @ inverse
