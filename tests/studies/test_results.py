@@ -115,6 +115,7 @@ def test_every_known_column_has_words_and_every_word_a_column() -> None:
         found = tomllib.loads((MESSAGES / f"studies.{language}.toml").read_text("utf-8"))
         assert found["study_column"].keys() == COLUMNS
         assert found["study_table"].keys() == TABLES
+        assert found["study_value"].keys() == frozenset().union(*VALUES.values())
     english = tomllib.loads((MESSAGES / "studies.en.toml").read_text("utf-8"))["study_column"]
     assert all(column_key(words) == key for key, words in english.items())
 
