@@ -26,7 +26,16 @@ from sfumato.reports.plots.worked_out import drawn
 from sfumato.studies import exporting, printing
 from sfumato.studies.printing import TextTable
 from sfumato.studies.result import StudyResult
-from sfumato.studies.result_table import COLUMNS, TABLES, ResultTable, TextColumn, column_key, finding, text_columns
+from sfumato.studies.result_table import (
+    COLUMNS,
+    TABLES,
+    VALUES,
+    ResultTable,
+    TextColumn,
+    column_key,
+    finding,
+    text_columns,
+)
 from tests.studies.fake import EVIL, SIZE, FakeResult, fake
 
 MESSAGES = Path(sfumato.studies.__file__).parent / "messages"
