@@ -146,3 +146,25 @@ def test_coefficients_that_nothing_tells_of_have_no_interval() -> None:
         Same(truth=(-0.3, 0.5, 0.5, 0.3), numbers=2, pieces=4), runs=200, rows=1000, epsilon=1
     )  # type: ignore[arg-type]
     assert seen.finite < 0.05, seen
+
+
+SIZES: dict[str, tuple[Any, Setting, dict[str, Any]]] = {
+    f"{name} {rows} {epsilon}": (function, setting, {"rows": rows, "epsilon": epsilon})
+    for name, function, setting in (
+        ("logistic", simulated.logistic_splines, Setting(truth=(-0.3, 0.0, 0.0))),
+        ("poisson", simulated.poisson_splines, Setting(truth=(0.8, 0.0, 0.0))),
+        ("robust", simulated.robust_splines, Setting(truth=(-0.1, 0.0, 0.0), pieces=3)),
+    )
+    for rows, epsilon in ((200, 1), (200, 3), (1000, 1))
+}
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-6)
+@pytest.mark.parametrize("case", SIZES)
+def test_tests_of_coefficients_that_are_0_reject_no_more_often_than_they_say(case: str) -> None:
+    """A test at 5% rejects where the 95% interval leaves 0 out; no interval rejects nothing."""
+    function, setting, asked = SIZES[case]
+    seen = function(setting, runs=MANY, **asked)
+    print(case, seen)
+    assert 1 - seen.covered <= 0.05 + 4.75 * sqrt(0.05 * 0.95 / MANY), seen
