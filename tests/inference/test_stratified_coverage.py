@@ -88,6 +88,36 @@ def of_means(kind: str, rows: int, epsilon: float, weights: Floats) -> tuple[Sam
     return sample, float(weights @ (2 / (2 + second)))
 
 
+def of_ratios(kind: str, rows: int, epsilon: float, weights: Floats) -> tuple[Sample, float]:
+    """Events over years that each person was watched, up to one; rates from ``kind`` on to three times as much."""
+    rates = np.linspace(float(kind), 3 * float(kind), len(weights))
+    spots = np.repeat(SPOTS, 3), np.tile(SPOTS, 3)
+
+    def sample(runs: int, draw: np.random.Generator) -> Strata:
+        found = np.empty((runs, len(rates), 9))
+        for place, rate in enumerate(rates):
+            years = draw.uniform(0, 1, (runs, rows))
+            event = draw.random((runs, rows)) < rate * years
+            parts = np.stack([(1 - years) ** 2, 2 * years * (1 - years), years * years], axis=-1)
+            with_event = np.einsum("rn,rnk->rk", event, parts)
+            found[:, place] = np.concatenate([parts.sum(1) - with_event, np.zeros((runs, 3)), with_event], axis=1)
+        sums = found.reshape(-1, 9)
+        return Strata(
+            residuals=Residuals(
+                sums=sums + draw.laplace(size=sums.shape) / epsilon,
+                noise=np.full(9, np.sqrt(2) / epsilon),
+                gaussian=False,
+                over=spots[0],
+                under=spots[1],
+                number=np.ones(9),
+                squares=np.array([spots[0] == 1, -2 * spots[0] * spots[1], spots[1] == 1], dtype=float),
+            ),
+            weights=weights,
+        )
+
+    return sample, float(weights @ rates)
+
+
 def hits(made: tuple[Sample, float], runs: int, broken: str = "") -> int:
     draw, found = np.random.default_rng(), 0
     sample, truth = made
@@ -110,7 +140,7 @@ def refuted(found: int, runs: int) -> bool:
     return bool(binom.cdf(found, runs, COVER) < ALPHA)
 
 
-KINDS = [(of_shares, kind) for kind in SHARES] + [(of_means, "beta")]
+KINDS = [(of_shares, kind) for kind in SHARES] + [(of_means, "beta"), (of_ratios, "0.05"), (of_ratios, "0.3")]
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +157,7 @@ def fewer_halvings(monkeypatch: pytest.MonkeyPatch) -> None:
         (of_shares, "tenth", 30, 3, 3),
         (of_shares, "apart", 200, 3, 1),
         (of_means, "beta", 30, 3, 1),
+        (of_ratios, "0.3", 30, 3, 3),
     ],
 )
 def test_a_weighted_mean_is_covered(
@@ -146,7 +177,7 @@ def test_a_weighted_mean_is_covered(
 def test_a_weighted_mean_is_covered_in_many_runs(
     make: Callable[..., tuple[Sample, float]], kind: str, rows: int, strata: int, epsilon: float, weights: str
 ) -> None:
-    runs = LONG if make is of_shares or rows * strata <= 2_000 else SHORT
+    runs = LONG if make is of_shares or (make is of_means and rows * strata <= 2_000) else SHORT
     made = make(kind, rows, epsilon, weights_of(weights, strata))
     assert not refuted(hits(made, runs), runs)
 

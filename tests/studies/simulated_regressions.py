@@ -5,6 +5,7 @@ Everything that is simulated calls the functions that ship; only the rows and th
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,7 +180,7 @@ def _together(runs: int, seen: list[tuple]) -> Seen:
         runs=runs,
         finite=float(definite.mean()),
         covered=float(np.where(definite[:, None], inside, True).mean(axis=0).min()),
-        covered_finite=float(inside[definite].mean(axis=0).min()),
+        covered_finite=float(inside[definite].mean(axis=0).min()) if definite.any() else nan,
         naive=float(naive.mean(axis=0).min()),
     )
 

@@ -26,7 +26,16 @@ from sfumato.reports.plots.worked_out import drawn
 from sfumato.studies import exporting, printing
 from sfumato.studies.printing import TextTable
 from sfumato.studies.result import StudyResult
-from sfumato.studies.result_table import COLUMNS, TABLES, ResultTable, TextColumn, column_key, finding, text_columns
+from sfumato.studies.result_table import (
+    COLUMNS,
+    TABLES,
+    VALUES,
+    ResultTable,
+    TextColumn,
+    column_key,
+    finding,
+    text_columns,
+)
 from tests.studies.fake import EVIL, SIZE, FakeResult, fake
 
 MESSAGES = Path(sfumato.studies.__file__).parent / "messages"
@@ -115,6 +124,7 @@ def test_every_known_column_has_words_and_every_word_a_column() -> None:
         found = tomllib.loads((MESSAGES / f"studies.{language}.toml").read_text("utf-8"))
         assert found["study_column"].keys() == COLUMNS
         assert found["study_table"].keys() == TABLES
+        assert found["study_value"].keys() == frozenset().union(*VALUES.values())
     english = tomllib.loads((MESSAGES / "studies.en.toml").read_text("utf-8"))["study_column"]
     assert all(column_key(words) == key for key, words in english.items())
 

@@ -21,7 +21,7 @@ from sfumato.inference.moments import Moments
 from sfumato.studies.design_result import DesignResult, Facts
 from sfumato.studies.draws import seeded_by
 from sfumato.studies.error_sum import ErrorSum, NoiseShape, drawn
-from sfumato.studies.result import Cell, ResultTable
+from sfumato.studies.result import Cell, ResultTable, StudyResult
 
 __all__ = [
     "ENOUGH",
@@ -241,6 +241,11 @@ class BatchComparison(DesignResult):
             (phrase("design.joint_test"), phrase("design.p", p=_shown_p(self.p_value))),
             (phrase("design.verdict"), phrase(f"design.batches_{self.verdict}")),
         )
+
+    def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
+        """The means in words, the joint test and its verdict."""
+        said = phrase("design.joint_found", p=_shown_p(self.p_value), verdict=phrase(f"design.batches_{self.verdict}"))
+        return (*StudyResult.findings(self, confidence), said)
 
     @property
     def verdict(self) -> str:

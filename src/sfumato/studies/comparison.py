@@ -1,7 +1,7 @@
 """Results of comparisons: two groups, or a table of groups by categories, with a p-value, intervals and a picture."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +17,7 @@ from sfumato.studies import contingency
 from sfumato.studies.compared import LEAST, GroupComparison, outward
 from sfumato.studies.draws import REPLICATES, CellNoise, Numbers
 from sfumato.studies.result import ResultTable, StudyResult
+from sfumato.studies.result_table import value_word
 
 __all__ = ["ContingencyResult", "TwoSampleResult", "p_text"]
 
@@ -109,6 +110,15 @@ class TwoSampleResult(StudyResult):
     def notes(self) -> tuple[Word, ...]:
         """What the intervals and the p-value hold, what is assumed, and what is conservative."""
         return (*_notes(self.replicates), *self.compared.notes, *self.said)
+
+    def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
+        """The estimates in words, and the test with its p-value."""
+        return (*super().findings(confidence), *_tested(self.compared.test, self.p_value, self.replicates))
+
+    @property
+    def drawn_names(self) -> Mapping[str, Word]:
+        """What the quantities are called."""
+        return {each.name: value_word("quantity", each.name) for each in self.compared.quantities(0.95)}
 
     def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture:
         """The estimates as a forest plot: the ratios on a logarithmic axis where there are any, else the difference."""
@@ -204,6 +214,11 @@ class ContingencyResult(StudyResult):
         )
         return slope, test, counts
 
+    def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
+        """The slope in words where there is one, and the test with its p-value."""
+        sloped = () if self.scores is None else super().findings(confidence)
+        return (*sloped, *_tested(self._test, self.p_value, self.replicates))
+
     @property
     def facts(self) -> tuple[tuple[Word, Word], ...]:
         """The test and its p-value."""
@@ -239,6 +254,13 @@ def _facts(test: str, p_value: float, replicates: int | None) -> tuple[tuple[Wor
         (Phrase("compare.test"), Phrase(f"compare.test_{test}")),
         (Phrase("compare.p_value"), p_text(p_value, replicates)),
     )
+
+
+def _tested(test: str, p_value: float, replicates: int | None) -> tuple[Word, ...]:
+    """The test and its p-value in words; none where there is no verdict, which a note says."""
+    if math.isnan(p_value):
+        return ()
+    return (Phrase("study.chance", {"name": Phrase(f"compare.test_{test}"), "chance": p_text(p_value, replicates)}),)
 
 
 def _notes(replicates: int | None) -> tuple[Word, ...]:

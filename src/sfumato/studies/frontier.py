@@ -5,7 +5,7 @@ unit of ε is worth β of loss, F = L + β·ε is least at ε = (pB/(β·n^q))^(
 Noise in a gradient or a fitted model has about q = 1, that of a mean or a share q = 2. Proof: docs/proofs/design.md
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from sfumato.core.picture import Picture, PictureRow
 from sfumato.errors import InvalidInput
 from sfumato.studies.design_result import DesignResult, Facts
 from sfumato.studies.result import ResultTable
+from sfumato.studies.result_table import column_word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,6 +103,11 @@ class BestEpsilon(DesignResult):
             ResultTable(name="model", columns={"figure": names, "value": values}),
         )
 
+    def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
+        """The best ε, and the loss there."""
+        del confidence
+        return (phrase("design.best_found", epsilon=f"{self.epsilon:.3g}", loss=f"{self.loss:.3g}"),)
+
     @property
     def facts(self) -> Facts:
         """The best ε and what it was worked out for."""
@@ -115,6 +121,11 @@ class BestEpsilon(DesignResult):
     def notes(self) -> tuple[Word, ...]:
         """Where the figures come from, and who sets a price."""
         return (phrase("design.fitted" if self.fitted else "design.given"), phrase("design.price_is_a_choice"))
+
+    @property
+    def drawn_names(self) -> Mapping[str, Word]:
+        """What the two curves are called."""
+        return {name: column_word(name) for name in ("loss", "loss and price")}
 
     def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture | None:
         """Loss, and loss with price, against ε."""

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.description import Word, phrase
+from sfumato.core.description import OneLine, Word, phrase
 from sfumato.core.exact import Exact, probability
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Refused
@@ -104,6 +104,20 @@ class AdjustedTests(DesignResult):
         return (
             (phrase("design.method"), phrase(f"design.{self.method.replace('-', '_')}")),
             (phrase("design.level_of_all"), f"{self.alpha:.4g}"),
+        )
+
+    def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
+        """Each test with its p-value, the adjusted one, and whether it is rejected."""
+        del confidence
+        kept = set(self.rejected)
+        return tuple(
+            phrase(
+                "design.adjusted_found" if name in kept else "design.adjusted_kept",
+                test=OneLine(name),
+                p="–" if math.isnan(p) else f"{p:.2g}",
+                adjusted=f"{more:.2g}",
+            )
+            for name, p, more in zip(self.names, self.p_values, self.adjusted, strict=True)
         )
 
     @property

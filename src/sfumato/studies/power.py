@@ -184,6 +184,21 @@ class PowerResult(DesignResult):
         }
         return (ResultTable(name="power", columns=columns),)
 
+    def findings(self, confidence: Exact = Fraction(19, 20)) -> tuple[Word, ...]:
+        """The power of each size and ε, and what it would be without the noise."""
+        del confidence
+        return tuple(
+            phrase(
+                "design.power_found",
+                n=f"{n:,}",
+                epsilon=f"{epsilon:.4g}",
+                power=f"{self.power_at(n, noise):.2f}",
+                without=f"{self.power_at(n):.2f}",
+            )
+            for n in self.n
+            for epsilon, noise in zip(self.epsilons, self.noises, strict=True)
+        )
+
     @property
     def facts(self) -> Facts:
         """What is compared, and at which level."""

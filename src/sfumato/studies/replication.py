@@ -5,7 +5,7 @@ a repetition with probability π² + (1 − π)². Proof: docs/proofs/design.md
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -23,6 +23,7 @@ from sfumato.studies.design_result import DesignResult, Facts
 from sfumato.studies.estimates import Estimate, estimate_of, linear_form
 from sfumato.studies.power import PowerResult
 from sfumato.studies.result import Cell, ResultTable, StudyResult
+from sfumato.studies.result_table import value_word
 
 __all__ = ["BiasResult", "Replication", "bias", "expected_agreement", "replication"]
 
@@ -124,6 +125,11 @@ class Replication(DesignResult):
         percent = f"{100 * self.level:.4g}"
         notes: tuple[Word, ...] = (phrase("study.covers", percent=percent), phrase("design.one_pair"))
         return (*notes, phrase("design.versions")) if self.versions else notes
+
+    @property
+    def drawn_names(self) -> Mapping[str, Word]:
+        """What the samples are called."""
+        return {name: value_word("sample", name) for name in ("first", "second")}
 
     def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture | None:
         """Both intervals with the null."""

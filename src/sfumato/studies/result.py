@@ -1,7 +1,8 @@
 """Results of studies: what a method makes of releases, as tables, a summary, a picture and words."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -21,23 +22,22 @@ from sfumato.errors import InvalidInput
 from sfumato.studies.exporting import html_page, latex_page, word_page, workbook_page, written_text
 from sfumato.studies.printing import ResultPage, TextTable, printed_page
 from sfumato.studies.result_table import (
-    COLUMNS,
     TABLES,
     Cell,
     ResultTable,
     TextColumn,
     column_key,
+    column_word,
     finding,
     has_interval,
     text_columns,
+    value_word,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Cell", "ResultTable", "StudyResult", "percent_of"]
-
-STEM = ("stem", "end")
 
 
 class StudyResult(ABC):
@@ -123,7 +123,27 @@ class StudyResult(ABC):
         picture = self.picture(confidence)
         if picture is None:
             raise InvalidInput("there is nothing to draw of this result; its tables say all.")
-        return self.presenter.draw(picture, language, theme)
+        return self.presenter.draw(self._in_words(picture, language), language, theme)
+
+    @property
+    def drawn_names(self) -> Mapping[str, Word]:
+        """Names in its picture that are words of the field, not labels of anybody's data, and their words."""
+        return {}
+
+    def _in_words(self, picture: Picture, language: str) -> Picture:
+        """The picture with its names in the words of a language."""
+        said = {name: self.word(word, language) for name, word in self.drawn_names.items()}
+        if not said:
+            return picture
+        rows = [
+            replace(
+                row,
+                at=said.get(row.at, row.at) if isinstance(row.at, str) else row.at,
+                group=said.get(row.group, row.group),
+            )
+            for row in picture.rows
+        ]
+        return replace(picture, rows=rows)
 
     def summary(self, language: str = "en", confidence: Exact = Fraction(19, 20)) -> str:
         """Everything on one page of text: the facts, the tables with rounded numbers, the notes, who is protected."""
@@ -204,31 +224,13 @@ class StudyResult(ABC):
             name=self.word(Phrase(f"study_table.{column_key(table.name)}"), language) if known else table.name,
             columns=tuple(
                 TextColumn(
-                    name=self._column(each.name, language),
-                    texts=tuple(self._column(text, language) for text in each.texts)
-                    if column_key(each.name) == "quantity"
-                    else each.texts,
+                    name=self.word(column_word(each.name), language),
+                    texts=tuple(self.word(value_word(each.name, text), language) for text in each.texts),
                     number=each.number,
                 )
                 for each in text_columns(table, yes=yes, no=no)
             ),
         )
-
-    def _column(self, name: str, language: str) -> str:
-        """The name of a column as people read it: frames call it ``standard_error``, a page standard error.
-
-        Names that are not of the field are those of a table, and stay as they are.
-        """
-        key = column_key(name)
-        if key in COLUMNS:
-            return self.word(Phrase(f"study_column.{key}"), language)
-        stem, _, end = key.rpartition("_")
-        if stem in COLUMNS and end in COLUMNS:
-            words: dict[str, Word] = {
-                each: Phrase(f"study_column.{part}") for each, part in zip(STEM, (stem, end), strict=True)
-            }
-            return self.word(Phrase("study.end_of", words), language)
-        return name
 
     def _protection(self, language: str) -> list[str]:
         """What was spent and who is protected, once for each release."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from sfumato.core.description import Phrase, Word
+from sfumato.core.description import Joined, Phrase, Word
 from sfumato.core.rounding import MISSING, fixed, places_of
 
 __all__ = [
@@ -15,9 +15,11 @@ __all__ = [
     "ResultTable",
     "TextColumn",
     "column_key",
+    "column_word",
     "finding",
     "has_interval",
     "text_columns",
+    "value_word",
 ]
 
 Cell = str | int | float | bool | None
@@ -69,12 +71,15 @@ COLUMNS = frozenset(
         "arm",
         "at_risk",
         "auc",
+        "batch",
+        "batches",
         "bias",
         "chi2",
         "coefficient",
         "degrees_of_freedom",
         "difference",
         "difference_within_blocks",
+        "epsilon",
         "estimate",
         "events",
         "excludes_null",
@@ -83,7 +88,10 @@ COLUMNS = frozenset(
         "hazard",
         "hazard_ratio",
         "high",
+        "instrument",
         "log_standard_error",
+        "loss",
+        "loss_and_price",
         "low",
         "mean",
         "median",
@@ -91,30 +99,39 @@ COLUMNS = frozenset(
         "n",
         "noise_share_of_variance",
         "noise_variance_per_cell",
+        "null",
         "observed",
         "odds_ratio",
+        "others",
         "p_value",
         "power",
         "power_lost_to_noise",
         "power_without_noise",
+        "price",
         "quantity",
         "raised_standard_deviation",
         "rate_ratio",
         "ratio",
+        "reference",
         "rejected",
         "replicates",
+        "reported",
         "rmst",
         "rows",
         "rows_per_arm",
         "rows_standard_error",
+        "sample",
         "score_from",
         "score_to",
         "share",
+        "shift_in_standard_deviations",
         "simulated_copies",
+        "site",
         "size",
         "slope",
         "standard_error",
         "statistic",
+        "step",
         "superiority",
         "survival",
         "term",
@@ -127,6 +144,26 @@ COLUMNS = frozenset(
     }
 )
 """Names of columns that have words in other languages, in the group ``study_column`` of the catalogue."""
+
+VALUES: Mapping[str, frozenset[str]] = {
+    "sample": frozenset({"first", "second"}),
+    "term": frozenset({"intercept"}),
+    "test": frozenset(
+        {
+            "all_batches_have_the_same_mean",
+            "blocks",
+            "bounded",
+            "chi_square",
+            "counts",
+            "exact",
+            "rank",
+            "score",
+            "trend",
+            "welch",
+        }
+    ),
+}
+"""Texts of columns that are no labels of anybody's data, and have words in the group ``study_value``."""
 
 TABLES = frozenset(
     {
@@ -190,6 +227,36 @@ def column_key(name: str) -> str:
     return SAME.get(key, key)
 
 
+def column_word(name: str) -> Word:
+    """The name of a column as people read it: frames call it ``standard_error``, a page standard error.
+
+    Names that are not of the field are those of a table, and stay as they are.
+
+    >>> column_word("odds_ratio"), column_word("ward")
+    (Phrase(key='study_column.odds_ratio', words={}), 'ward')
+    """
+    key = column_key(name)
+    if key in COLUMNS:
+        return Phrase(f"study_column.{key}")
+    stem, _, end = key.rpartition("_")
+    if stem in COLUMNS and end in COLUMNS:
+        return Phrase("study.end_of", {"stem": Phrase(f"study_column.{stem}"), "end": Phrase(f"study_column.{end}")})
+    return name
+
+
+def value_word(column: str, text: str) -> Word:
+    """A text of a column as people read it, where the text is one of ours: which quantity, which test.
+
+    >>> value_word("quantity", "odds ratio"), value_word("ward", "difference")
+    (Phrase(key='study_column.odds_ratio', words={}), 'difference')
+    """
+    of, key = column_key(column), column_key(text)
+    if of == "quantity" or (of == "sample" and key == "difference"):
+        return column_word(text)
+    ours = key in VALUES.get(of, ()) and text in (text.lower(), "Intercept")
+    return Phrase(f"study_value.{key}") if ours else text
+
+
 def text_columns(table: ResultTable, *, yes: str = "yes", no: str = "no") -> list[TextColumn]:
     """The columns of a table as texts.
 
@@ -229,33 +296,38 @@ def has_interval(table: ResultTable) -> bool:
 
 
 def finding(table: ResultTable, percent: str) -> tuple[Word, ...]:
-    """The first rows of a table in words: estimates with their intervals, and p-values."""
+    """The first rows of a table in words: estimates with their intervals, and p-values.
+
+    Of a row with several estimates all but the first are called by their columns, such as the odds ratio beside a
+    coefficient.
+    """
     columns = text_columns(table)
     belongs = _families(table)
     found: list[Word] = []
     for row in range(min(len(columns[0].texts) if columns else 0, MOST_FOUND)):
-        name = _named(columns, belongs, row)
+        parts = _named(columns, belongs, row)
         chances = [each.texts[row] for each in columns if column_key(each.name) in CHANCES]
         chance = chances[0] if len(chances) == 1 and chances[0] != MISSING else ""
-        said = [one for each in columns for one in _found_in(columns, belongs, each, row, percent)]
-        for place, (key, words) in enumerate(said or ([("chance", {})] if chance else [])):
+        said = [(each.name, *one) for each in columns for one in _found_in(columns, belongs, each, row, percent)]
+        for place, (of, key, words) in enumerate(said or ([("", "chance", {})] if chance else [])):
             with_chance = "_chance" if key == "found" and chance and not place else ""
-            facts: dict[str, Word] = {"name": name, "chance": chance, **words}
-            found.append(Phrase(f"study.{key}{with_chance}{'' if name else '_alone'}", facts))
+            names = (*parts, column_word(of)) if place else parts
+            facts: dict[str, Word] = {"name": Joined("study.both", names) if names else "", "chance": chance, **words}
+            found.append(Phrase(f"study.{key}{with_chance}{'' if names else '_alone'}", facts))
     return tuple(found)
 
 
-def _named(columns: Sequence[TextColumn], belongs: Mapping[str, str], row: int) -> str:
+def _named(columns: Sequence[TextColumn], belongs: Mapping[str, str], row: int) -> tuple[Word, ...]:
     """What a row is about: its texts, and numbers such as a time that stand before the first estimate."""
-    parts = []
+    parts: list[Word] = []
     estimated = False
     for each in columns:
         estimated = estimated or sum(one == each.name for one in belongs.values()) > 1
         if not each.number:
-            parts.append(each.texts[row])
+            parts.append(value_word(each.name, each.texts[row]))
         elif not estimated and column_key(each.name) not in COUNTS | CHANCES | STATISTICS - {"time", "at"}:
-            parts.append(f"{each.name} {each.texts[row]}")
-    return " · ".join(parts)
+            parts.append(Phrase("study.valued", {"name": column_word(each.name), "value": each.texts[row]}))
+    return tuple(parts)
 
 
 def _found_in(

@@ -35,6 +35,7 @@ Found = TypeVar("Found")
 Stratum = Label | tuple[Label, ...]
 Array = NDArray[np.float64]
 Kind = Literal["mean", "share", "ratio"]
+BEYOND = 4.0  # standard deviations of its noise by which a counted number is above a size, or noise may explain it
 CAUTIOUS = 1.2816  # standard deviations by which the sampled rows are lowered before they shrink a variance
 
 
@@ -204,7 +205,9 @@ class StratifiedResult(StudyResult):
         found: list[Word] = [phrase("strata.holds"), phrase("strata.standard" if self.standard else "strata.sizes")]
         if not self.standard:
             found.append(phrase("strata.finite" if self.finite else "strata.large"))
-        found.append(phrase("strata.simulated"))
+        if self.too_small:
+            found.append(phrase("strata.too_small", names=OneLine(Listed(self.too_small))))
+        found.append(phrase("strata.simulated_ratio" if self.kind == "ratio" else "strata.simulated"))
         if self.strata.residuals.within != (-math.inf, math.inf) and self.kind == "mean":
             found.append(phrase("compare.clipped"))
         if self.strata.residuals.quality == "population.skewed":
@@ -218,6 +221,21 @@ class StratifiedResult(StudyResult):
         if not self.strata.told.all():
             found.append(phrase("strata.no_estimate"))
         return tuple(found)
+
+    @property
+    def too_small(self) -> tuple[str, ...]:
+        """The strata whose declared size is smaller than the people counted in them, by more than noise explains."""
+        if self.standard:
+            return ()  # weights of a standard population are of other people
+        of = self.strata.residuals
+        counted = (of.sums @ of.number).reshape(-1, len(self.keys))
+        doubt = math.sqrt(len(counted) * float((of.noise**2) @ (of.number**2)))
+        least = (counted.sum(axis=0) - BEYOND * doubt) / of.design.rows
+        return tuple(
+            " · ".join(map(str, key))
+            for key, size, people in zip(self.keys, self.sizes, least, strict=True)
+            if 0 < float(size) < people  # 0 says that a stratum is not in the population
+        )
 
     def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture:
         """A forest plot: the strata and the whole, or the estimates of all groups."""
@@ -246,6 +264,11 @@ class StratifiedResult(StudyResult):
             across=phrase("compare.estimate"),
             lines=(phrase("study.covers", percent=f"{100 * level:g}"),),
         )
+
+    @property
+    def drawn_names(self) -> Mapping[str, Word]:
+        """What the whole is called."""
+        return {} if self.groups else {name: phrase("strata.all") for name in self._group_names}
 
     @property
     def _group_names(self) -> list[str]:

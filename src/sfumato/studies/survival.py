@@ -452,7 +452,7 @@ class SurvivalResult(StudyResult):
         return ResultTable(name="hazard", columns=columns)
 
     def findings(self, confidence: Exact = USUAL) -> tuple[Word, ...]:
-        """What was found, in words: the median and the survival at the end, of each group."""
+        """What was found, in words: median and survival at the end of each group, and the log-rank test of several."""
         main, steps = self.table("survival", confidence), len(self.layout.times)
         last = {name: list(column[steps - 1 :: steps]) for name, column in main.columns.items()}
         percent = percent_of(confidence)
@@ -460,7 +460,18 @@ class SurvivalResult(StudyResult):
         medians = [
             Phrase("survival.median_of", {"found": each}) for each in finding(self.table("median", confidence), percent)
         ]
-        return (*medians, *ends)
+        return (*medians, *ends, *self._tested)
+
+    @property
+    def _tested(self) -> tuple[Word, ...]:
+        """The log-rank test in words, where there are groups and it has a verdict."""
+        test = self.log_rank() if len(self.layout.groups) > 1 else None
+        if test is None:
+            return ()
+        if not test.verdict:
+            return (Phrase("survival.no_log_rank"),)
+        chance = "<0.001" if test.p_value < 0.001 else f"{test.p_value:.3f}"
+        return (Phrase("study.chance", {"name": Phrase("survival.log_rank"), "chance": chance}),)
 
     def _band(self, level: float) -> ResultTable:
         generator = seeded_by(self.release)()  # so that a band is the same each time it is shown

@@ -147,6 +147,11 @@ class StudiedTable:
         from sfumato.tables import studies_regression, studies_splines
 
         model = studies_regression.model_of(formula, outcome, covariates)
+        if not isinstance(robust, bool):
+            raise InvalidInput(
+                f"robust is True or False and was {robust!r}; nothing was done. robust=True has standard errors HC1; "
+                "HC2 and HC3 need the leverage of each row, of which nothing is released."
+            )
         if robust:
             return studies_splines.robust_linear(self._table, model, pieces=pieces)
         if pieces is not None:

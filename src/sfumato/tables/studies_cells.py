@@ -4,16 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
+from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import col
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.studies.regression.cells import CellFit, CellMatrix, cell_matrix, fit_logistic, fit_poisson
+from sfumato.studies.regression.design import check_terms
+from sfumato.studies.regression.foreseen import NoiseForeseen, foreseen_in_cells
 from sfumato.studies.regression.result import ModelKind, RegressionResult, excess_of
 from sfumato.tables.keys import Keys, KeyValue, keys_of
 from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
+from sfumato.tables.studies_foreseen import EVEN, Assumed, assumed_counts, said_of_noise
 from sfumato.tables.studies_regression import Model, factor_of, kurtosis_of, number_of, single_rows
 from sfumato.tables.studies_splines import logistic_splines, numbers_of, poisson_splines
 from sfumato.tables.study import Study
@@ -48,15 +54,18 @@ def logistic_regression(
     query = Count(dataset=table.dataset, where=table.predicate, by=(*factors, outcome), joins=table.joins)
 
     def made(release: Release) -> RegressionResult:
-        import numpy as np
-
         counts = np.array(release.statement.values, dtype=float).reshape(len(matrix.rows), 2)
         variance = float(release.statement.law.variance)
         fit = fit_logistic(matrix.rows, counts[:, place], counts[:, 1 - place], variance)
         named = f"{model.outcome} = {outcome.labels[place]}"
         return _result(release, "logistic", named, matrix, fit, factors, variance)
 
-    return Study(question=table._question(query), made=made, foreseen=_foreseen(len(matrix.rows), 1))
+    def noise(each: Assumed, rows: int, variance: float) -> NoiseForeseen:
+        events, others = (share * rows / len(matrix.rows) for share in each.shares)
+        full = np.ones(len(matrix.rows))
+        return foreseen_in_cells(lambda v: fit_logistic(matrix.rows, events * full, others * full, v), variance)
+
+    return Study(question=table._question(query), made=made, foreseen=_foreseen(len(matrix.rows), 1, [EVEN], noise))
 
 
 def poisson_regression(
@@ -86,14 +95,20 @@ def poisson_regression(
     height = query.row_height
 
     def made(release: Release) -> RegressionResult:
-        import numpy as np
-
         parts = np.array([value / height for value in release.statement.values]).reshape(3, len(matrix.rows))
         variance = float(release.statement.law.variance) / height**2
         fit = fit_poisson(matrix.rows, parts, float(of.low), float(of.high), variance)
         return _result(release, "poisson", model.outcome, matrix, fit, factors, variance, clipped=(model.outcome,))
 
-    return Study(question=table._question(query), made=made, foreseen=_foreseen(len(matrix.rows), height))
+    def noise(each: Assumed, rows: int, variance: float) -> NoiseForeseen:
+        parts = np.multiply.outer(each.shares, np.full(len(matrix.rows), rows / len(matrix.rows)))
+        low, high = float(of.low), float(of.high)
+        return foreseen_in_cells(lambda v: fit_poisson(matrix.rows, parts, low, high, v), variance)
+
+    assumed = assumed_counts(of)
+    return Study(
+        question=table._question(query), made=made, foreseen=_foreseen(len(matrix.rows), height, assumed, noise)
+    )
 
 
 def outcome_keys(table: "Table", column: str, event: KeyValue | None) -> tuple[Keys, int]:
@@ -102,9 +117,11 @@ def outcome_keys(table: "Table", column: str, event: KeyValue | None) -> tuple[K
     if found is None and table.bounds.get(column) == (Fraction(0), Fraction(1)):
         found = keys_of(column, [0, 1])
     if found is None:
+        known = ", ".join(sorted(table.keys)) or "none"
         raise NotDeclared(
-            f"the outcome {column!r} needs its two values as declared keys. Nothing was done. Say "
+            f"the outcome {column!r} needs its two values as declared keys (declared: {known}). Nothing was done. Say "
             f"table.with_keys({column}=[False, True]), or the two texts or numbers that it holds."
+            f"{did_you_mean(column, table.keys)}"
         )
     if found.size != 2:
         raise InvalidInput(
@@ -123,7 +140,10 @@ def outcome_keys(table: "Table", column: str, event: KeyValue | None) -> tuple[K
 def _check_cuts(model: Model, cuts: Mapping[str, Sequence[object]]) -> None:
     unknown = [name for name in cuts if name not in model.covariates]
     if unknown:
-        raise InvalidInput(f"cuts names {', '.join(unknown)}, which is no covariate; nothing was done.")
+        raise InvalidInput(
+            f"cuts names {', '.join(map(str, unknown))}, which is no covariate; nothing was done. Covariates are "
+            f"{', '.join(model.covariates) or 'none'}.{did_you_mean(unknown[0], model.covariates)}"
+        )
 
 
 def _check_pieces(pieces: int | None) -> None:
@@ -142,6 +162,7 @@ def _factors(table: "Table", model: Model, cuts: Mapping[str, Sequence[object]])
 
 
 def _matrix(factors: Sequence[Keys], model: Model) -> CellMatrix:
+    check_terms(model.terms)
     return cell_matrix([(keys.column, tuple(map(str, keys.labels))) for keys in factors], model.terms)
 
 
@@ -155,8 +176,6 @@ def _result(
     variance: float,
     clipped: tuple[str, ...] = (),
 ) -> RegressionResult:
-    import numpy as np
-
     definite, total = bool(fit.definite), np.diagonal(fit.covariance)
     return RegressionResult(
         release=release,
@@ -174,7 +193,9 @@ def _result(
     )
 
 
-def _foreseen(cells: int, height: int) -> Callable[[Preview, int | None], tuple[str, ...]]:
+def _foreseen(
+    cells: int, height: int, assumed: Sequence[Assumed], noise: Callable[[Assumed, int, float], NoiseForeseen]
+) -> Callable[[Preview, int | None], tuple[str, ...]]:
     """Whether cells are large enough, from public facts alone; ``rows`` are those of the whole table."""
 
     def told(preview: Preview, rows: int | None) -> tuple[str, ...]:
@@ -182,12 +203,16 @@ def _foreseen(cells: int, height: int) -> Callable[[Preview, int | None], tuple[
         first = (
             f"There are {cells} cells of covariates; each number has noise of standard deviation {deviation:.3g} rows."
         )
-        if rows is not None and rows < ENOUGH * deviation * cells:
+        if rows is None:
+            return (first,)
+        said = said_of_noise(rows, assumed, lambda each: noise(each, rows, deviation**2))
+        if rows < ENOUGH * deviation * cells:
             return (
                 first,
+                *said[:1],
                 f"With {rows:,} rows in all a cell has {rows / cells:.3g} on average: much of each standard error will "
                 "be noise, and coefficients may have no finite interval. Use fewer or coarser groups, or more ε.",
             )
-        return (first,)
+        return (first, *said)
 
     return told

@@ -64,9 +64,11 @@ def two_sample(
             "such as sf.col('sbp') >= 140, or test='welch' or 'rank'."
         )
     if test in ON_VALUES and truth:
+        known = ", ".join(sorted(table.bounds)) or "none"
         raise InvalidInput(
-            f"test={test!r} compares values, and {_named(outcome)} is true or false, or has no declared bounds; "
-            "nothing was done. Declare bounds of the column, or leave the test out."
+            f"test={test!r} compares values, and {_named(outcome)} is true or false, or has no declared bounds "
+            f"(declared: {known}); nothing was done. Declare bounds of the column, or leave the test out."
+            f"{did_you_mean(outcome, table.bounds)}"
         )
     if bins is not None and test != "rank":
         raise InvalidInput("bins=... is for test='rank'; nothing was done.")
@@ -139,9 +141,12 @@ def _grouped(table: "Table", by: str | Term, groups: Sequence[KeyValue] | None) 
         known = table.keys.get(by)
         strange = [each for each in groups if known is not None and each not in known.values]
         if known is None or strange:
+            group = strange[0] if strange else groups[0]
+            there = [str(each) for each in (sorted(table.keys) if known is None else known.values)]
+            meant = did_you_mean(by if known is None else group, there)
             raise NotDeclared(
-                f"{by!r} has no declared group {strange[0] if strange else groups[0]!r}; nothing was done. Declare its "
-                f"keys with the table.{did_you_mean(by, table.keys)}"
+                f"{by!r} has no declared group {group!r} (declared: {', '.join(there) or 'none'}); nothing was done. "
+                f"Declare its keys with the table.{meant}"
             )
         table = table.with_keys(**{by: groups})
     elif groups is not None:

@@ -29,6 +29,11 @@ __all__ = ["Model", "factor_of", "kurtosis_of", "linear_regression", "model_of",
 
 FACTOR = re.compile(r"^C\((?:`([^`]+)`|([^\s(),`]+))\)$")
 POWER = re.compile(r"[\w.`]\s*(?:\*\*|\^)\s*\d+")
+EVERYTHING = re.compile(r"(?<![\w.])\.(?![\w.])")
+UNDERSTOOD = (
+    "Understood is 'outcome ~ a + b': one declared column before the ~; after it names of declared columns, C(name) "
+    "for a factor, a:b for a product, a*b for a + b + a:b, or 1 for an intercept alone."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,27 +70,26 @@ def model_of(formula: str | None, outcome: str | None, covariates: Sequence[str]
 
 def _parsed(formula: str) -> Model:
     if not isinstance(formula, str) or formula.count("~") != 1:
-        raise InvalidInput("a formula is a text such as 'sbp ~ age + sex', with one ~; nothing was done.")
-    power = POWER.search(formula)
-    if power is not None:
-        raise InvalidInput(
-            f"{formula!r} asks for a power, and ** is no power of values: in a formula it means products of different "
-            "columns, and of one column it is that column. Nothing was done. Make the power a column first, with "
-            "per_person(...) or in the data, or say a*b for a product."
-        )
+        raise InvalidInput(f"a formula is a text such as 'sbp ~ age + sex', with one ~; nothing was done. {UNDERSTOOD}")
+    strange = _not_offered(formula)
+    if strange:
+        raise InvalidInput(f"{formula!r} {strange}. Nothing was done. {UNDERSTOOD}")
     formulaic = need("formulaic", "pip install 'sfumato[studies]', or give outcome= and covariates=")
     try:
         read = formulaic.Formula(formula)
-        left, right = list(read.lhs), list(read.rhs)
-    except (AttributeError, formulaic.errors.FormulaicError, SyntaxError) as cause:
-        raise InvalidInput(f"{formula!r} could not be read as a formula: {cause}. Nothing was done.") from None
-    if len(left) != 1 or len(list(left[0].factors)) != 1:
-        raise InvalidInput(f"{formula!r} needs one column before the ~; nothing was done.")
+        left, right = ([list(term.factors) for term in side] for side in (read.lhs, read.rhs))
+    except (AttributeError, TypeError, ValueError, formulaic.errors.FormulaicError, SyntaxError) as cause:
+        told = (str(cause).splitlines() or [""])[0].rstrip(".")  # the lines after it mark a place in colours
+        raise InvalidInput(
+            f"{formula!r} could not be read as a formula: {told}. Nothing was done. {UNDERSTOOD}"
+        ) from None
+    if len(left) != 1 or len(left[0]) != 1:
+        raise InvalidInput(f"{formula!r} needs one column before the ~; nothing was done. {UNDERSTOOD}")
     factors: set[str] = set()
-    outcome = _column(str(next(iter(left[0].factors)).expr), set())
+    outcome = _column(str(left[0][0].expr), set())
     terms = []
     for term in right:
-        exprs = [str(factor.expr) for factor in term.factors]
+        exprs = [str(factor.expr) for factor in term]
         names = () if exprs == ["1"] else tuple(sorted({_column(expr, factors) for expr in exprs}))
         terms.append(names)
     if () not in terms:
@@ -95,6 +99,29 @@ def _parsed(formula: str) -> Model:
         )
     ordered = sorted(dict.fromkeys(terms), key=len)
     return Model(outcome=outcome, terms=tuple(ordered), factors=frozenset(factors))
+
+
+def _not_offered(formula: str) -> str:
+    """What a formula asks for that other software has and this has not, in words; nothing where it asks for none."""
+    bare = re.sub(r"`[^`]*`", "x", formula)  # a name in backticks may hold any sign
+    left, right = (side.strip() for side in bare.split("~"))
+    if not left:
+        return "has no outcome before the ~"
+    if not right:
+        return "has nothing after the ~"
+    if "|" in bare:
+        return (
+            "has a |, which asks for random effects, conditioning or two parts, none of which is offered: a group can "
+            "stand beside the others as a factor, C(name)"
+        )
+    if EVERYTHING.search(bare):
+        return "asks by a dot for all columns, and which these are must be said"
+    if POWER.search(bare):
+        return (
+            "asks for a power, and ** is no power of values: in a formula it means products of different columns, and "
+            "of one column it is that column. Make the power a column first, with per_person(...) or in the data"
+        )
+    return ""
 
 
 def _column(expr: str, factors: set[str]) -> str:
@@ -125,11 +152,11 @@ def number_of(table: "Table", column: str) -> Clamped:
     """A declared column of numbers with its bounds."""
     found = table.bounds.get(column)
     if found is None:
-        known = ", ".join(sorted(table.bounds)) or "none"
+        numbers, factors = (", ".join(sorted(each)) or "none" for each in (table.bounds, table.keys))
         raise NotDeclared(
-            f"the regression needs the bounds of {column!r}, and reading them off the data would tell of people in "
-            f"them. Nothing was done. Declare bounds={{{column!r}: (low, high)}} (declared: {known}), or its values as "
-            f"keys if it is a factor.{did_you_mean(column, [*table.bounds, *table.keys])}"
+            f"the study needs the bounds of {column!r}, and reading them off the data would tell of people in them. "
+            f"Nothing was done. Declare bounds={{{column!r}: (low, high)}} (declared: {numbers}), or its values as "
+            f"keys if it is a factor (declared: {factors}).{did_you_mean(column, [*table.bounds, *table.keys])}"
         )
     low, high = found
     if isinstance(low, date) or isinstance(high, date):
@@ -143,7 +170,7 @@ def factor_of(table: "Table", column: str) -> Keys:
     if found is None:
         known = ", ".join(sorted(table.keys)) or "none"
         raise NotDeclared(
-            f"the regression needs the values of the factor {column!r}, and reading them off the data would reveal who "
+            f"the study needs the values of the factor {column!r}, and reading them off the data would reveal who "
             f"is in it. Nothing was done. Declare keys={{{column!r}: [...]}} (declared: {known})."
             f"{did_you_mean(column, table.keys)}"
         )

@@ -12,6 +12,7 @@ from sfumato.engines.expressions import col
 from sfumato.engines.spline_counts import HEIGHT
 from sfumato.errors import InvalidInput
 from sfumato.studies.regression.design import BoundedNumber, CodedFactor, Design
+from sfumato.studies.regression.foreseen import NoiseForeseen, foreseen_in_splines
 from sfumato.studies.regression.result import ModelKind, RegressionResult, excess_of
 from sfumato.studies.regression.spline_fit import (
     ScoreModel,
@@ -25,6 +26,7 @@ from sfumato.studies.regression.spline_fit import (
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.spline_counts import MOST_NUMBERS, SplineCounts
+from sfumato.tables.studies_foreseen import EVEN, SPREAD, Assumed, assumed_counts, said_of_noise
 from sfumato.tables.studies_regression import Model, factor_of, kurtosis_of, number_of, single_rows
 from sfumato.tables.study import Study
 
@@ -67,7 +69,7 @@ def logistic_splines(
     """The study of a logistic model in which some covariates are numbers."""
     asked = _asked(table, model, cuts=cuts, pieces=pieces, keys=outcome, place=place)
     named = f"{model.outcome} = {outcome.labels[place]}"
-    return _study(table, asked, "logistic", logistic(), named)
+    return _study(table, asked, "logistic", logistic(), named, [EVEN])
 
 
 def poisson_splines(
@@ -75,7 +77,8 @@ def poisson_splines(
 ) -> Study[RegressionResult]:
     """The study of a model of log means in which some covariates are numbers."""
     asked = _asked(table, model, cuts=cuts, pieces=pieces, outcome=of)
-    return _study(table, asked, "poisson", poisson(float(of.low), float(of.high)), model.outcome)
+    family = poisson(float(of.low), float(of.high))
+    return _study(table, asked, "poisson", family, model.outcome, assumed_counts(of))
 
 
 def robust_linear(table: "Table", model: Model, *, pieces: int | None) -> Study[RegressionResult]:
@@ -89,7 +92,7 @@ def robust_linear(table: "Table", model: Model, *, pieces: int | None) -> Study[
         usual=LINEAR_PIECES,
         outcome=number_of(table, model.outcome),
     )
-    return _study(table, asked, "linear", linear(), model.outcome)
+    return _study(table, asked, "linear", linear(), model.outcome, SPREAD)
 
 
 def numbers_of(table: "Table", model: Model, cuts: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
@@ -155,12 +158,17 @@ def _asked(
 
 
 def _study(
-    table: "Table", asked: _Asked, model: ModelKind, family: ScoreModel, outcome: str
+    table: "Table",
+    asked: _Asked,
+    model: ModelKind,
+    family: ScoreModel,
+    outcome: str,
+    assumed: Sequence[Assumed],
 ) -> Study[RegressionResult]:
     def made(release: Release) -> RegressionResult:
         return _result(release, asked, model, family, outcome)
 
-    return Study(question=table._question(asked.query), made=made, foreseen=_foreseen(asked))
+    return Study(question=table._question(asked.query), made=made, foreseen=_foreseen(asked, family, assumed))
 
 
 def _counts(release: Release, asked: _Asked) -> "NDArray[np.float64]":
@@ -206,11 +214,14 @@ def _result(release: Release, asked: _Asked, model: ModelKind, family: ScoreMode
         clipped=(*(() if asked.keys is not None else (design.outcome.name,)), *held),
         splines=asked.made.bases[0].size if asked.made.bases else 0,
         shift=shift,
+        told_apart=float(fit.clear),
         robust=straight,
     )
 
 
-def _foreseen(asked: _Asked) -> Callable[[Preview, int | None], tuple[str, ...]]:
+def _foreseen(
+    asked: _Asked, family: ScoreModel, assumed: Sequence[Assumed]
+) -> Callable[[Preview, int | None], tuple[str, ...]]:
     """How much of the error will be noise, from public facts alone; ``rows`` are those of the whole table."""
 
     def told(preview: Preview, rows: int | None) -> tuple[str, ...]:
@@ -219,22 +230,10 @@ def _foreseen(asked: _Asked) -> Callable[[Preview, int | None], tuple[str, ...]]
         first = f"There are {size:,} counts of spread rows; each has noise of standard deviation {deviation:.3g} rows."
         if rows is None:
             return (first, "Say rows=… to see how much of the standard errors will be noise.")
-        # Of the score of the intercept: an outcome as frequent as not, or with a deviation of a sixth of its range.
-        noise = deviation**2 * size * (1 / 4 if asked.keys is not None else 1 / 6)
-        sampling = rows * (1 / 4 if asked.keys is not None else 1 / 36)
-        like = "as frequent as not" if asked.keys is not None else "whose standard deviation is a sixth of its range"
-        share = noise / (noise + sampling)
-        about = "less than 1%" if share < 0.01 else f"about {100 * share:.0f}%"
-        second = (
-            f"With {rows:,} rows and an outcome {like}, {about} of the variance of a coefficient would be "
-            "noise where numbers fill their ranges evenly, and more where they do not."
-        )
-        if share < 0.9:
-            return (first, second)
-        return (
-            first,
-            second,
-            "Coefficients may have no finite interval. Use fewer covariates, a smaller pieces=…, or more ε.",
-        )
+        return (first, *said_of_noise(rows, assumed, lambda each: _noise(asked, family, each, rows, deviation**2)))
 
     return told
+
+
+def _noise(asked: _Asked, family: ScoreModel, assumed: Assumed, rows: int, variance: float) -> NoiseForeseen:
+    return foreseen_in_splines(asked.made, family, assumed.shares, rows, variance)

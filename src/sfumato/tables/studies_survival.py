@@ -9,12 +9,14 @@ from sfumato.core.exact import Exact, natural, rational
 from sfumato.core.query import Dataset
 from sfumato.core.question import Preview
 from sfumato.core.release import Release
+from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import (
     Expression,
     Named,
     Term,
     Value,
     col,
+    columns_of,
     greatest,
     least,
     surely_whole,
@@ -92,7 +94,13 @@ def survival_question(
             f"{type(time).__name__}; nothing was done."
         )
     low, high = _range(value, facts)
-    last = high if until is None else min(rational(until, "until"), high)
+    last = high if until is None else rational(until, "until")
+    if last > high:
+        raise InvalidInput(
+            f"until = {plain(last)} is beyond the declared bounds of {written(value.node)}, {plain(low)} to "
+            f"{plain(high)}: times are held to them, and a curve beyond would be made up. Nothing was read and nothing "
+            "was spent. Leave until out, or declare wider bounds where people were followed for longer."
+        )
     if last <= low:
         raise InvalidInput(f"time is followed until {plain(last)}, and begins at {plain(low)}; nothing was done.")
     whole = surely_whole(value.node, facts.whole_columns)
@@ -144,10 +152,13 @@ def check_groups(group: Keys) -> Keys:
 def _range(value: Term, facts: PublicFacts) -> tuple[Fraction, Fraction]:
     bounds = bounds_of(value, facts.bounds)
     if bounds is None:
+        missing = sorted(columns_of(value.node) - set(facts.bounds)) or ["week"]
+        known = ", ".join(sorted(facts.bounds)) or "none"
         raise NotDeclared(
-            f"the range of {written(value.node)} does not follow from declared bounds, and reading it off the data "
-            "would reveal who is in it. Nothing was done. Declare bounds={'week': (0, 52)}, or say "
-            "table.with_bounds(week=(0, 52))."
+            f"the range of {written(value.node)} does not follow from declared bounds (declared: {known}), and reading "
+            "it off the data would reveal who is in it. Nothing was read and nothing was spent. Declare "
+            f"bounds={{{missing[0]!r}: (0, 52)}} with its own range, or say table.with_bounds(...)."
+            f"{did_you_mean(missing[0], facts.bounds)}"
         )
     if bounds[0] < 0:
         raise InvalidInput(

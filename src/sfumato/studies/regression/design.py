@@ -6,7 +6,7 @@ indicator times itself is itself, two levels of one factor exclude each other. E
 Proof: docs/proofs/regression.md
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BoundedNumber", "CodedFactor", "ColumnProduct", "Design", "ProductTable", "level_name", "product_table"]
+__all__ = [
+    "BoundedNumber",
+    "CodedFactor",
+    "ColumnProduct",
+    "Design",
+    "ProductTable",
+    "check_terms",
+    "level_name",
+    "product_table",
+]
 
 MOST_COLUMNS = 60
 MOST_TOGETHER = 3
@@ -115,6 +124,27 @@ def level_name(factor: str, level: str) -> str:
     return f"{factor}{level}" if level.startswith("[") else f"{factor}[{level}]"
 
 
+def check_terms(terms: Sequence[tuple[str, ...]]) -> None:
+    """Refuse terms that stand twice, are of too many covariates, or are products without their parts.
+
+    >>> check_terms([(), ("age",), ("sex",), ("age", "sex")])
+    """
+    for term in terms:
+        if tuple(sorted(set(term))) != term or list(terms).count(term) > 1 or len(term) > MOST_TOGETHER:
+            raise InvalidInput(
+                f"a term is of at most {MOST_TOGETHER} different covariates and stands once, and one is "
+                f"{':'.join(term)}; nothing was done."
+            )
+        for size in range(1, len(term)):
+            for part in combinations(term, size):
+                if part not in terms:
+                    raise InvalidInput(
+                        f"{':'.join(term)} is asked without {':'.join(part)}, and then its coefficient would depend on "
+                        f"where a column has its 0 or which level is the reference; nothing was done. Say "
+                        f"{'*'.join(term)}."
+                    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """An outcome, covariates, and the terms of a regression: each a list of covariates that are multiplied.
@@ -145,8 +175,7 @@ class Design:
             raise InvalidInput("the first term is the intercept; nothing was done. Leave 0 and -1 out of the formula.")
         if set(names[1:]) != {name for term in self.terms for name in term}:
             raise InvalidInput("every covariate stands in a term, and every term is of covariates; nothing was done.")
-        for term in self.terms:
-            self._check(term)
+        check_terms(self.terms)
         if any(len(each.levels) < 2 for each in self.factors):
             raise InvalidInput("a factor needs two levels or more; nothing was done. Declare its keys.")
         if len(self.names) > MOST_COLUMNS:
@@ -154,20 +183,6 @@ class Design:
                 f"these terms make {len(self.names)} coefficients, and noise would leave nothing of more than "
                 f"{MOST_COLUMNS}; nothing was done. Use fewer terms, or factors with fewer levels."
             )
-
-    def _check(self, term: tuple[str, ...]) -> None:
-        if tuple(sorted(set(term))) != term or self.terms.count(term) > 1 or len(term) > MOST_TOGETHER:
-            raise InvalidInput(
-                f"a term is of at most {MOST_TOGETHER} different covariates and stands once, and one is "
-                f"{':'.join(term)}; nothing was done."
-            )
-        for size in range(1, len(term)):
-            for part in combinations(term, size):
-                if part not in self.terms:
-                    raise InvalidInput(
-                        f"{':'.join(term)} is asked without {':'.join(part)}, and then its coefficient would depend on "
-                        f"where a column has its 0; nothing was done. Say {'*'.join(term)}."
-                    )
 
     @property
     def columns(self) -> tuple[ColumnProduct, ...]:

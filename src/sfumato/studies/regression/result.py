@@ -21,6 +21,7 @@ ModelKind = Literal["linear", "logistic", "poisson"]
 RATIOS = {"logistic": "odds_ratio", "poisson": "rate_ratio"}
 INTERCEPT = "Intercept"
 NOISY = 0.5  # from this share of noise on intervals are wider than need be
+CLOSE = 6.0  # below so many deviations of its noise, what tells covariates apart may be noise that was lucky
 SHIFTED = 0.1  # from this share of a standard error on it is said how much splines widen the intervals
 
 
@@ -56,6 +57,8 @@ class RegressionResult(StudyResult):
     """Over how many splines each number was spread; 0 where none was."""
     shift: NDArray[np.float64] | None = None
     """How far each estimate may be off because splines cannot follow the model exactly: intervals allow for it."""
+    told_apart: float = inf
+    """How much tells the covariates apart, in standard deviations of its noise."""
     robust: bool = False
     """Whether the variance of the residuals was measured, so that it may depend on the covariates."""
 
@@ -179,6 +182,8 @@ class RegressionResult(StudyResult):
             yield phrase("regression.shifted", share=f"{float(np.max(self._shifts)):.2g}")
         if self.covariance is not None and float(np.max(self.noise)) > NOISY:
             yield phrase("regression.noisy", percent=f"{100 * float(np.max(self.noise)):.0f}")
+        if self.covariance is not None and self.told_apart < CLOSE:
+            yield phrase("regression.close", ratio=f"{self.told_apart:.1f}")
 
     def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture | None:
         """A forest plot of all coefficients but the intercept; ratios on a logarithmic axis."""

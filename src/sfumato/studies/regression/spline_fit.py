@@ -175,6 +175,8 @@ class SplineFit:
     """How each coefficient depends on the noise of each number."""
     inverse: NDArray[np.float64]
     """What turns an error of the score into one of the coefficients."""
+    clear: NDArray[np.float64]
+    """By how many standard deviations of its noise the least information is above 0, where that is fewest."""
 
 
 def fit_splines(
@@ -200,6 +202,8 @@ def fit_splines(
     estimates = np.zeros((*ahead, size))
     estimates[..., 0] = family.start(parts)
     active = np.ones(ahead, dtype=bool)
+    first = family.terms(estimates @ columns.T)
+    before = _clearness(_square(np.sum(first.slope * nodes, axis=-2) @ pairs), made, first, variance)
     for _ in range(ITERATIONS):
         at = family.terms(estimates @ columns.T)
         score = np.sum(at.score * nodes, axis=-2) @ columns
@@ -213,7 +217,9 @@ def fit_splines(
     predicted = estimates @ columns.T
     at = family.terms(predicted)
     slopes = _square(np.sum(at.slope * nodes, axis=-2) @ pairs)
-    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & _clear(slopes, made, at, variance)
+    # Judged before the search as well: solutions that noise drove far off can look as if they were well known.
+    clear = np.minimum(before, _clearness(slopes, made, at, variance))
+    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & (clear > CLEAR)
     inverse = _inverse(np.where(definite[..., None, None], slopes, np.eye(size)))
     if scale is not None:
         inverse = scale @ inverse
@@ -234,11 +240,12 @@ def fit_splines(
         noise=share,
         weights=weights,
         inverse=inverse,
+        clear=clear,
     )
 
 
-def _clear(slopes: NDArray[np.float64], made: SplineDesign, at: ScoreTerms, variance: float) -> NDArray[np.bool_]:
-    """Whether the direction of coefficients that the counts tell least of is told of by more than noise.
+def _clearness(slopes: NDArray[np.float64], made: SplineDesign, at: ScoreTerms, variance: float) -> NDArray[np.float64]:
+    """How much is told of the direction of coefficients that the counts tell least of, in deviations of its noise.
 
     A column that is constant, or another one times a number, has a direction of which they tell nothing: noise alone
     then makes the information of it positive in half of all fits.
@@ -247,7 +254,8 @@ def _clear(slopes: NDArray[np.float64], made: SplineDesign, at: ScoreTerms, vari
     least = np.squeeze(made.columns @ directions[..., :1], axis=-1) ** 2
     weights = to_cells(_by_cell(at.slope * least[..., None, :], made), made.bases)
     noise = np.sqrt(variance * np.sum(weights.reshape(*weights.shape[:-3], -1) ** 2, axis=-1))
-    return np.asarray(information[..., 0] > CLEAR * noise)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.nan_to_num(information[..., 0] / noise, nan=0.0, posinf=np.inf, neginf=-np.inf))
 
 
 def _raised(

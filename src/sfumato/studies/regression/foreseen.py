@@ -1,0 +1,64 @@
+"""What noise will do to a regression, before anything is spent: the fit itself, on the counts that public facts expect.
+
+Nobody knows the data beforehand, so a population is assumed and named: as many rows in each cell of the factors,
+numbers that fill their ranges evenly, an outcome that no covariate moves. Where people crowd in a part of a range, or a
+covariate is close to others, noise is a larger part than is foreseen.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.studies.regression.cells import CellFit
+from sfumato.studies.regression.spline_fit import ScoreModel, SplineDesign, SplineFit, fit_splines
+from sfumato.studies.regression.splines import STEPS
+
+__all__ = ["NoiseForeseen", "foreseen_in_cells", "foreseen_in_splines", "outcome_shares"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseForeseen:
+    """Of the coefficient that noise moves most: which part of its variance is noise, and how much wider it makes it."""
+
+    share: float
+    wider: float
+    """The width of its interval over that without noise; ``inf`` where there would be no finite interval."""
+
+
+def outcome_shares(mean: float, deviation: float, low: float, high: float) -> NDArray[np.float64]:
+    """The three parts of one row on average, (1 − t)², 2t(1 − t), t², of an outcome t of the way between its bounds.
+
+    >>> outcome_shares(5, 0, 0, 10).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    way = (mean - low) / (high - low)
+    square = way**2 + (deviation / (high - low)) ** 2
+    return np.array([1 - 2 * way + square, 2 * (way - square), square])
+
+
+def foreseen_in_splines(
+    made: SplineDesign, family: ScoreModel, shares: NDArray[np.float64], rows: int, variance: float
+) -> NoiseForeseen:
+    """What noise of this variance in each count does; ``shares`` are those of the parts of the outcome."""
+    spread = [basis.at(np.arange(STEPS + 1)).mean(axis=0) for basis in made.bases]
+    places = reduce(lambda one, two: np.multiply.outer(one, two).ravel(), spread, np.ones(1))
+    counts = rows / made.levels * np.multiply.outer(shares, np.multiply.outer(np.ones(made.levels), places))
+    return _compared(*(fit_splines(made, family, counts, each) for each in (variance, 0.0)))
+
+
+def foreseen_in_cells(fit: Callable[[float], CellFit], variance: float) -> NoiseForeseen:
+    """The same where a fit on the expected counts of cells is given for each variance of the noise."""
+    return _compared(fit(variance), fit(0.0))
+
+
+def _compared(noisy: SplineFit | CellFit, silent: SplineFit | CellFit) -> NoiseForeseen:
+    start = 1 if noisy.noise.shape[-1] > 1 else 0  # the intercept is seldom what is asked for
+    share = float(noisy.noise[start:].max())
+    if not bool(noisy.definite):
+        return NoiseForeseen(share=share, wider=inf)
+    with_noise, without = (np.diagonal(each.covariance)[start:] for each in (noisy, silent))
+    return NoiseForeseen(share=share, wider=float(np.sqrt(with_noise / np.maximum(without, 1e-300)).max()))
