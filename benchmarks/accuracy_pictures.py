@@ -35,12 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["COPIES", "SCATTERED", "network", "pictures", "pixels", "scattered", "transformed"]
 
-GROUPS, CLIP, EPOCHS, PICTURES, CLASSES = 27, Fraction(1, 10), 40, 60_000, 10
+GROUPS, CLIP, EPOCHS, CLASSES = 27, Fraction(1, 10), 40, 10
 COPIES, SHIFT = 4, 2
 SCATTERED = {"mnist": 4096, "fashion-mnist": 8192}  # batches
 FROM_PIXELS = {"mnist": 512, "fashion-mnist": 2048}
 WITH_COPIES = {"mnist": 2048, "fashion-mnist": 2048}
-Split = "tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]"
 
 
 def scattered(folder: Path) -> dict[str, object]:
@@ -110,7 +109,7 @@ def pictures(
     }
     facts = {"n_units": number, "name": name, "version": "1"}
     for epsilon in (3,) if few else EPSILONS:
-        told = []
+        told: list[dict[str, Any]] = []
         for _ in range(1 if few else RUNS):
             torch.manual_seed(len(told))  # the weights to begin with: public, and others in each run
             told.append(

@@ -184,7 +184,7 @@ def measured(split: Split, *, name: str, few: bool = False) -> dict[str, object]
         settings[called] = told_settings(setting)
         by_epsilon: dict[str, object] = {}
         for epsilon in EPSILONS[:1] if few else EPSILONS:
-            told = []
+            told: list[dict[str, Any]] = []
             for _ in range(1 if few else RUNS):
                 torch.manual_seed(len(told))  # the weights to begin with: public, and others in each run
                 model = network(width, hidden, split.classes)
