@@ -55,7 +55,7 @@ def write(
     path = folder / f"{name}.json"
     result = {
         "name": name,
-        "commit": _commit(),
+        "commit": commit(),
         "smoke": smoke,
         "versions": {package: _version(package) for package in PACKAGES},
         "machine": {
@@ -105,6 +105,7 @@ def _version(package: str) -> str:
         return "absent"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The revision that is measured."""
     answer = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     return answer.stdout.strip() or "unknown"
