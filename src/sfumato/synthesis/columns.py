@@ -79,9 +79,9 @@ class BinnedColumn:
         """A value inside the bin of each row; anything where there is none."""
         ends = np.array([*(self.ends(cell) for cell in range(self.bins)), (0.0, 0.0)])
         low, high = ends[codes].T
-        if self.whole:
-            return np.minimum(low + np.floor(random.random(len(codes)) * (high - low + 1)), high)
-        return low + random.random(len(codes)) * (high - low)
+        wide = high - low + (1 if self.whole else 0)
+        found: NDArray[np.float64] = low + random.random(len(codes)) * wide
+        return np.minimum(np.floor(found), high) if self.whole else found
 
     def arrow(self, codes: Codes, drawn: NDArray[np.float64] | None = None) -> "pa.Array":
         """The values as Arrow has them; missing ones are null."""
