@@ -108,6 +108,9 @@ def test_one_charge_and_questions_on_the_rows_cost_nothing() -> None:
     assert vault.spent == spent
     assert again.rows == made.rows
     assert again.release.statement.identifier == made.release.statement.identifier
+    drawn = table.synthesis(["sex", "ward"], rows=500).release(fresh=True, **SPEND)
+    assert vault.spent.epsilon == 8
+    assert drawn.release.statement.identifier != made.release.statement.identifier
     assert {each.columns for each in made.quality.marginals} == {("sex", "ward")}
     assert "sex" in made.explain()
     assert "not measured" in made.explain()

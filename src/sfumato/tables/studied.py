@@ -318,6 +318,8 @@ class StudiedTable:
     ) -> "Synthesis":
         """What :meth:`synthesize` would ask and make, before ε is decided: ``plan``, ``question`` and ``release``.
 
+        ``release`` takes what a question takes: ``fresh``, ``idempotency`` and ``reads``.
+
         >>> from sfumato.demo.clinic import visits
         >>> asked = visits().synthesis(["sex", "hospital", "age"], bins={"age": 5}, rows=1000)
         >>> asked.plan(epsilon=1, delta=1e-6).tables

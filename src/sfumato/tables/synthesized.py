@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
+from math import sqrt
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, positive, rational
@@ -62,7 +63,7 @@ class Synthesis:
 
         def noise(plan: MeasurementPlan) -> float:
             preview = self._asked(plan).preview(epsilon=epsilon, delta=delta)
-            return float(preview.mechanism.law.variance) ** 0.5
+            return sqrt(preview.mechanism.law.variance)
 
         spend = float(positive(epsilon, "epsilon"))
         return planned(self.sizes, noise, epsilon=spend, rows=self.expected, workload=self.workload)
@@ -71,10 +72,20 @@ class Synthesis:
         """The question that is asked at this spend; its preview says what the noise is."""
         return self._asked(self.plan(epsilon=epsilon, delta=delta))
 
-    def release(self, *, epsilon: Exact, delta: Exact = 0) -> SyntheticTable:
-        """Charge, measure, and make rows of the release."""
+    def release(
+        self,
+        *,
+        epsilon: Exact,
+        delta: Exact = 0,
+        fresh: bool = False,
+        idempotency: str | None = None,
+        reads: tuple[str, str] | None = None,
+    ) -> SyntheticTable:
+        """Charge, measure, and make rows of the release; parameters as for a question."""
         plan = self.plan(epsilon=epsilon, delta=delta)
-        return self.made(self._asked(plan).release(epsilon=epsilon, delta=delta), plan.reason)
+        asked = self._asked(plan)
+        release = asked.release(epsilon=epsilon, delta=delta, fresh=fresh, idempotency=idempotency, reads=reads)
+        return self.made(release, plan.reason)
 
     def made(self, release: Release, reason: str) -> SyntheticTable:
         """Rows of a release: the same each time, for the generator is seeded from it."""
