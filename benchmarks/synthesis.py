@@ -78,7 +78,7 @@ class Cells:
         return Cells(self.codes[random.integers(0, len(self.codes), len(self.codes))], self.sizes)
 
     def away(self, other: "Cells", columns: int) -> float:
-        """The mean total variation over all tables of so many columns."""
+        """The mean total variation over all tables of this many columns."""
         errors = []
         for table in combinations(range(len(self.sizes)), columns):
             shape = [self.sizes[place] for place in table]

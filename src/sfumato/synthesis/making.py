@@ -16,7 +16,7 @@ __all__ = ["Made", "made_rows", "nothing_forbidden"]
 
 ROUNDS = 30
 CLOSE = 3.0
-"""Rows of the log-linear model are taken unless they miss the pairs by so much more than rows of the mixture."""
+"""Rows of the log-linear model are taken unless they miss the pairs this many times as far as rows of the mixture."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)

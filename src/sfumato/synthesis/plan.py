@@ -47,7 +47,7 @@ def planned(
     rows: int | None,
     workload: Sequence[tuple[Table, float]] = (),
 ) -> MeasurementPlan:
-    """The plan for columns with so many cells each.
+    """The plan for columns with these numbers of cells.
 
     ``workload`` are the tables that must be right, each with its importance; columns in none of them are measured by
     themselves. Without one: every pair of columns; one column at a time where ``rows``, the public number of rows, is
