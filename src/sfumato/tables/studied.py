@@ -322,9 +322,9 @@ class StudiedTable:
 
         >>> from sfumato.demo.clinic import visits
         >>> asked = visits().synthesis(["sex", "hospital", "age"], bins={"age": 5}, rows=1000)
-        >>> asked.plan(epsilon=1, delta=1e-6).tables
+        >>> asked.plan(epsilon="1/10", delta=1e-6).tables
         ((0, 1), (0, 2), (1, 2))
-        >>> asked.question(epsilon=1, delta=1e-6).query.size
+        >>> asked.question(epsilon="1/10", delta=1e-6).query.size
         24
         """
         from sfumato.tables.synthesized import synthesis_of
