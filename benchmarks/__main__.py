@@ -18,6 +18,7 @@ NAMES = (
     "node_level",
     "noise",
     "streams",
+    "synthesis",
     "tables",
     "training",
     "training_device",

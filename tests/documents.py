@@ -36,6 +36,7 @@ from sfumato.tables.queries.magnitudes import Magnitudes
 from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
+from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 from tests.learning import documents as learning
 from tests.streams import documents as streams
 
@@ -152,6 +153,23 @@ def spline_counts(draw: st.DrawFn) -> SplineCounts:
 
 
 @st.composite
+def weighted_marginals(draw: st.DrawFn) -> WeightedMarginals:
+    """One to three columns, some with missing values, and different tables of them with weights."""
+    names = draw(st.lists(COLUMNS, min_size=1, max_size=3, unique=True).filter(lambda it: not COUNTED & set(it)))
+    by = tuple(Keys(column=name, values=tuple(draw(TEXTS | WHOLES | TRUTHS))) for name in names)
+    places = st.sets(st.integers(0, len(names) - 1), min_size=1).map(lambda some: tuple(sorted(some)))
+    tables = draw(st.lists(places, min_size=1, max_size=3, unique=True))
+    hints = typing.get_type_hints(WeightedMarginals)
+    return WeightedMarginals(
+        by=by,
+        tables=tuple(tables),
+        weights=tuple(draw(st.integers(1, 500)) for _ in tables),
+        missing=tuple(draw(st.sets(st.sampled_from(names)))),
+        **{name: draw(strategy(hint, 1)) for name, hint in hints.items() if name in MORE},
+    )
+
+
+@st.composite
 def block_edges(draw: st.DrawFn) -> BlockEdges:
     """A block for each node, and questions about all pairs of blocks, measured one by one."""
     member = canonical(draw(st.lists(st.integers(0, 2), min_size=1, max_size=5)))
@@ -251,6 +269,7 @@ ladders = st.builds(
 
 MORE = ("dataset", "where", "joins")
 TAKEN = {"rows", *interval_names("rows")}
+COUNTED = {"count", *interval_names("count")}
 
 # What is hardly ever met by chance: a text that is a day, values of one type, a strategy whose rows have one length.
 RARE: dict[str, st.SearchStrategy[Any]] = {
@@ -259,6 +278,7 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     "query.gram": gram(),
     "query.spline_counts": spline_counts(),
     "query.marginals": marginals(),
+    "query.weighted_marginals": weighted_marginals(),
     "query.layered_count": layered_count(),
     "query.magnitudes": magnitudes(),
     "measure.batch_mean": batch_mean(),

@@ -921,6 +921,29 @@ def a_survival_curve_may_rise(original: Any) -> Any:
     return lambda values: values
 
 
+@broken(
+    "sfumato.tables.queries.weighted_marginals:WeightedMarginals.sensitivity",
+    claims=["S1-16"],
+    first=["weighted_marginal"],
+)
+def a_person_is_taken_to_be_in_one_table_alone(original: Any) -> Any:
+    def sensitivity(self: Any, unit: Any, limit: Any) -> Any:
+        one = dataclasses.replace(self, tables=self.tables[:1], weights=self.weights[:1])
+        return original(one, unit, limit)
+
+    return sensitivity
+
+
+@broken("sfumato.synthesis.result:SyntheticTable._words", claims=["S1-17"], first=["synthesize"])
+def synthetic_rows_do_not_say_what_they_lack(original: Any) -> Any:
+    return lambda self: original(self)[:-1]
+
+
+@broken("sfumato.synthesis.result:SyntheticTable.explain", claims=["S0-28"], first=["synthesize"])
+def synthetic_rows_are_said_to_hold_nobody(original: Any) -> Any:
+    return lambda self, language="en": f"{original(self, language)}\nNo real person is inside. 不含真实个人。"
+
+
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:
     """Each break with each of its claims, or with those of them that are wanted."""
     wanted = set(claims)

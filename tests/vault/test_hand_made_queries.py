@@ -34,6 +34,7 @@ from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
+from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 from sfumato.tables.question_parts import TABLE_QUERIES
 from sfumato.vault import Vault
 from tests.engines.test_sources import all_words_of, damage
@@ -83,6 +84,7 @@ def queries(**changes: Any) -> list[Any]:
         LayeredCount(dataset=VISITS, within=2, uncut_to=4, by=(hosp,)),
         GramMatrix(dataset=VISITS, outcome=day, factors=(hosp,), terms=((), ("hosp",))),
         SplineCounts(dataset=VISITS, numbers=(day,), pieces=2, by=(hosp,)),
+        WeightedMarginals(dataset=VISITS, by=(hosp,), tables=((0,),), weights=(3,)),
     ]
     return [replace(query, **changes) for query in made]
 

@@ -20,6 +20,7 @@ from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
+from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 from sfumato.tables.question_parts import STEPS, TABLE_QUERIES
 from sfumato.tables.table import Table
 
@@ -40,6 +41,7 @@ __all__ = [
     "SplineCounts",
     "Table",
     "TopGroups",
+    "WeightedMarginals",
 ]
 
 QUERIES: tuple[type, ...] = (*TABLE_QUERIES, *STEPS, Keys, Clamped, *MEASURES)

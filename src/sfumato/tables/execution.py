@@ -15,6 +15,7 @@ from sfumato.engines.contribution_counts import persons_by_contribution, persons
 from sfumato.engines.counts import bounded_counts
 from sfumato.engines.expressions import AllOf, Date, Expression, Time, Type, check, columns_of, type_of, written
 from sfumato.engines.joined import few_rows, joined
+from sfumato.engines.marginal_counts import marginal_counts
 from sfumato.engines.partition_selection import persons_by_key
 from sfumato.engines.per_person import beside_person, per_person
 from sfumato.engines.public_rows import public_rows
@@ -47,6 +48,7 @@ from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.spline_counts import SplineCounts
+from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 from sfumato.tables.question_parts import TableQuery
 
 __all__ = ["Beside", "check_columns", "exact_numbers", "key_column"]
@@ -213,6 +215,11 @@ def exact_numbers(query: TableQuery, beside: Beside, *, unit: Unit, limit: Limit
             parts = (bounded_counts(table, where=query.where, keys=keys, share=share) for keys in counted)
             return [number for part in parts for number in part]
         keys = [key_column(keys) for keys in query.by]
+        if isinstance(query, WeightedMarginals):
+            coded = [replace(key, other=key.column in query.missing) for key in keys]
+            tables = marginal_counts(table, where=query.where, keys=coded, share=share, tables=query.tables)
+            weighted = zip(tables, query.weights, strict=True)
+            return [number * weight for counted, weight in weighted for number in counted]
         if isinstance(query, Quantiles):
             return lattice_counts(table, where=query.where, keys=keys, share=share, lattice=query.lattice)
         if isinstance(query, SplineCounts):

@@ -26,6 +26,7 @@ from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
+from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 
 __all__ = ["STEPS", "TABLE_QUERIES", "TableQuery", "check_parts"]
 
@@ -42,6 +43,7 @@ TableQuery = (
     | LayeredCount
     | GramMatrix
     | SplineCounts
+    | WeightedMarginals
 )
 TABLE_QUERIES: tuple[type[TableQuery], ...] = get_args(TableQuery)
 STEPS = (Join, PerPerson, PersonJoin, PersonValue)

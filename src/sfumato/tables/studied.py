@@ -5,6 +5,7 @@ they are first asked.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, cast
 
 from sfumato.core.exact import Exact
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from sfumato.studies.regression.result import RegressionResult
     from sfumato.studies.regression.scores import AucResult, CalibrationResult
     from sfumato.studies.survival import SurvivalResult
+    from sfumato.synthesis.result import SyntheticTable
+    from sfumato.tables.synthesized import Synthesis
     from sfumato.tables.table import Table
 
 __all__ = ["StudiedTable"]
@@ -306,3 +309,78 @@ class StudiedTable:
         from sfumato.tables import studies_scores
 
         return studies_scores.calibration(self._table, score, outcome, bins, event)
+
+    def synthesis(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        rows: int | None = None,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+        workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
+        never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
+        at_least: Sequence[tuple[str, str]] = (),
+    ) -> "Synthesis":
+        """What :meth:`synthesize` would ask and make, before ε is decided: ``plan``, ``question`` and ``release``.
+
+        ``release`` takes what a question takes: ``fresh``, ``idempotency`` and ``reads``.
+
+        >>> from sfumato.demo.clinic import visits
+        >>> asked = visits().synthesis(["sex", "hospital", "age"], bins={"age": 5}, rows=1000)
+        >>> asked.plan(epsilon="1/10", delta=1e-6).tables
+        ((0, 1), (0, 2), (1, 2))
+        >>> asked.question(epsilon="1/10", delta=1e-6).query.size
+        24
+        """
+        from sfumato.tables.synthesized import synthesis_of
+
+        return synthesis_of(
+            self._table,
+            columns,
+            rows=rows,
+            bins=bins or {},
+            missing=missing,
+            workload=workload,
+            never=never,
+            at_least=at_least,
+        )
+
+    def synthesize(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Exact,
+        delta: Exact = 0,
+        rows: int | None = None,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+        workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
+        never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
+        at_least: Sequence[tuple[str, str]] = (),
+    ) -> "SyntheticTable":
+        """Make synthetic rows with these columns, by default all that have declared keys or bounds.
+
+        Noisy tables of the columns are measured for one charge, and rows are made of that release alone. Columns with
+        keys have these; numbers and dates are cut into ``bins`` between their declared bounds (a number of bins or
+        their edges) and values are drawn inside. ``missing`` names columns whose missing values are a value. ``rows``
+        is how many rows are written; without it, the noisy number of rows. ``workload`` lists the tables that must be
+        right, or maps them to their importance. ``never`` lists values of two columns that never occur together,
+        ``at_least`` pairs of columns whose first value is at least the second; both hold in every row.
+
+        Guarantee: one ordinary question, charged and certified; the rows are a function of its release. Assumes: what
+        is declared is public. Of a person at most as many rows count as the limit has. Proof: docs/proofs/synthesis.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> people = pa.table({"sex": ["F", "M"] * 500, "ill": [True, False] * 500})
+        >>> table = vault.table(people, name="people", version="1", keys={"sex": ["F", "M"], "ill": [True, False]})
+        >>> made = table.synthesize(epsilon=5, rows=400)
+        >>> made.rows.group_by(["sex", "ill"]).aggregate([([], "count_all")]).num_rows < 5
+        True
+        >>> made.rows.num_rows, vault.spent == sf.Budget(epsilon=5)
+        (400, True)
+        """
+        asked = self.synthesis(
+            columns, rows=rows, bins=bins, missing=missing, workload=workload, never=never, at_least=at_least
+        )
+        return asked.release(epsilon=epsilon, delta=delta)

@@ -1,0 +1,122 @@
+"""From noisy tables to rows: fit, draw, keep the declared rules, search. A function of the release alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidInput
+from sfumato.synthesis.gibbs import gibbs_rows
+from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, one_way
+from sfumato.synthesis.mixture import fitted
+from sfumato.synthesis.row_search import searched
+
+__all__ = ["Made", "made_rows", "nothing_forbidden"]
+
+ROUNDS = 30
+CLOSE = 3.0
+"""Rows of the log-linear model are taken unless they miss the pairs this many times as far as rows of the mixture."""
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Made:
+    """Rows as cells of their columns, and how the fit went; no misfit where columns are independent of each other."""
+
+    codes: Codes
+    misfit: float | None
+    distance: float | None
+    """Mean total variation between the pairs of the rows and those of the fit."""
+
+
+def nothing_forbidden(layout: Layout) -> NDArray[np.bool_]:
+    """For each two cells whether they may occur in one row: all may."""
+    return np.ones((layout.width, layout.width), dtype=np.bool_)
+
+
+def made_rows(
+    tables: Sequence[MeasuredTable],
+    layout: Layout,
+    rows: int,
+    allowed: NDArray[np.bool_],
+    random: np.random.Generator,
+) -> Made:
+    """Rows whose tables are near the measured ones; of columns that were measured alone each by itself."""
+    shares = one_way(tables, layout)
+    if all(len(table.columns) == 1 for table in tables):
+        codes = np.stack([_dealt(shares[part], rows, random) for part in layout.parts], axis=1)
+        return Made(codes=_kept(codes, allowed, shares, layout, random), misfit=None, distance=None)
+    mixture = fitted(tables, layout, random)
+    pairs = np.where(allowed, mixture.pairs, np.float32(0))
+    codes = mixture.draw(rows, random)
+    if all(len(table.columns) < 3 for table in tables):
+        chained = gibbs_rows(mixture.draw(max(rows, 1), random), pairs, allowed, layout, rows, random)
+        if _distance(chained, pairs, layout) <= CLOSE * _distance(codes, pairs, layout):
+            codes = chained
+    codes = searched(_kept(codes, allowed, shares, layout, random), pairs, allowed, layout, random)
+    return Made(codes=codes, misfit=mixture.misfit, distance=_distance(codes, pairs, layout))
+
+
+def _dealt(shares: NDArray[np.float64], rows: int, random: np.random.Generator) -> Codes:
+    """Values in proportion to their shares, up to one row each, in random order."""
+    edges = np.rint(np.cumsum(shares) * rows).astype(np.int64)
+    edges[-1] = rows
+    return random.permutation(np.repeat(np.arange(len(shares), dtype=np.int32), np.diff(edges, prepend=0)))
+
+
+def _distance(codes: Codes, pairs: NDArray[np.float32], layout: Layout) -> float:
+    wide = len(layout.sizes)
+    away = np.abs(layout.pair_counts(codes) / np.float32(max(len(codes), 1)) - pairs)
+    for part in layout.parts:
+        away[part, part] = 0
+    return float(away.sum()) / 2 / (wide * (wide - 1))
+
+
+def _kept(
+    codes: Codes,
+    allowed: NDArray[np.bool_],
+    shares: NDArray[np.float64],
+    layout: Layout,
+    random: np.random.Generator,
+) -> Codes:
+    """The same rows with the declared rules kept: columns of a row that breaks one are drawn anew.
+
+    What is left after some rounds, if anything, takes the place of a row that keeps them.
+    """
+    if allowed.all():
+        return codes
+    for _ in range(ROUNDS):
+        wrong = np.flatnonzero(_broken(codes, allowed, layout))
+        if not len(wrong):
+            return codes
+        for column in random.permutation(len(layout.sizes)):
+            part, some = layout.parts[column], codes[wrong]
+            fits = np.ones((len(wrong), layout.sizes[column]), dtype=np.bool_)
+            for other in range(len(layout.sizes)):
+                if other != column:
+                    fits &= allowed[layout.starts[other] + some[:, other], part]
+            chances = np.cumsum(fits * shares[part], axis=1)
+            any_fits = chances[:, -1] > 0
+            drawn = random.random(len(wrong))[:, None] * chances[:, -1:]
+            new = np.minimum((drawn >= chances).sum(axis=1), layout.sizes[column] - 1)
+            stays = fits[np.arange(len(wrong)), some[:, column]]
+            codes[wrong, column] = np.where(any_fits & ~stays, new, some[:, column])
+    broken = _broken(codes, allowed, layout)
+    if broken.all():
+        raise InvalidInput(
+            "no row was found that keeps all declared rules; no rows were made. The release stands and is not charged "
+            "again: ask with fewer or other rules."
+        )
+    codes[broken] = codes[random.choice(np.flatnonzero(~broken), int(broken.sum()))]
+    return codes
+
+
+def _broken(codes: Codes, allowed: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
+    """Which rows hold two cells that must not occur together."""
+    broken = np.zeros(len(codes), dtype=np.bool_)
+    for one in range(len(layout.sizes)):
+        for two in range(one + 1, len(layout.sizes)):
+            may = allowed[layout.parts[one], layout.parts[two]]
+            if not may.all():
+                broken |= ~may[codes[:, one], codes[:, two]]
+    return broken
