@@ -21,8 +21,8 @@ package("torch")
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
-from sfumato.learning import Found, Tuner, Units, tuner, weights_digest  # noqa: E402
-from sfumato.learning.hidden_parts import PartCourse, Split  # noqa: E402
+from sfumato.learning import TunedModel, Tuner, Units, tuner, weights_digest  # noqa: E402
+from sfumato.learning.hidden_parts import HiddenSplit, PartCourse  # noqa: E402
 from sfumato.learning.run import Run  # noqa: E402
 
 SPEND: dict[str, Any] = {"epsilon": 4, "delta": 1e-7}
@@ -55,12 +55,12 @@ def search(home: Vault, candidates: Any = CANDIDATES, **said: Any) -> Tuner:
 
 
 @pytest.fixture(scope="module")
-def ended() -> tuple[Vault, Found]:
+def ended() -> tuple[Vault, TunedModel]:
     home = vault()
     return home, search(home).fit(**SMALL, **SPEND)
 
 
-def test_a_search_is_one_charge_one_entry_and_one_certificate(ended: tuple[Vault, Found], tmp_path: Path) -> None:
+def test_a_search_is_one_charge_one_entry_and_one_certificate(ended: tuple[Vault, TunedModel], tmp_path: Path) -> None:
     home, found = ended
     said = found.release.statement
     assert home.spent == sf.Budget(**SPEND) == said.spend
@@ -77,7 +77,7 @@ def test_a_search_is_one_charge_one_entry_and_one_certificate(ended: tuple[Vault
     assert load(tmp_path / "search.json").statement == said
 
 
-def test_the_words_say_what_was_chosen_and_what_stays_secret(ended: tuple[Vault, Found]) -> None:
+def test_the_words_say_what_was_chosen_and_what_stays_secret(ended: tuple[Vault, TunedModel]) -> None:
     _, found = ended
     for language, secret in (("en", "kept secret"), ("zh-Hans", "保密")):
         for reader in ("public", "patient", "clinician", "manager", "board"):
@@ -99,14 +99,14 @@ def test_the_words_say_what_was_chosen_and_what_stays_secret(ended: tuple[Vault,
         ("query", {"held_out": "1/1"}),
     ],
 )
-def test_a_changed_certificate_does_not_verify(ended: tuple[Vault, Found], part: str, change: Any) -> None:
+def test_a_changed_certificate_does_not_verify(ended: tuple[Vault, TunedModel], part: str, change: Any) -> None:
     document = ended[1].release.certificate.document
     document["statement"][part].update(change)
     outcome = verify(document)
     assert any(finding.field != f"statement.{part}.{next(iter(change))}" for finding in outcome.findings)
 
 
-def test_less_noise_than_the_search_needs_is_not_certified(ended: tuple[Vault, Found]) -> None:
+def test_less_noise_than_the_search_needs_is_not_certified(ended: tuple[Vault, TunedModel]) -> None:
     """Noise that one run alone would need keeps nothing for the best of several."""
     said = ended[1].release.statement
     alone = BestOfRuns.calibrated(
@@ -134,7 +134,7 @@ def test_nothing_is_read_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> N
     assert read == ["1"]  # once, for all runs and all scores
 
 
-def watched(monkeypatch: pytest.MonkeyPatch, counted: int) -> tuple[list[str], list[int], Found]:
+def watched(monkeypatch: pytest.MonkeyPatch, counted: int) -> tuple[list[str], list[int], TunedModel]:
     """What a search does that is made to count so many of its four runs: its steps, its scores, what it hands over."""
     steps: list[str] = []
     scores: list[int] = []
@@ -232,13 +232,13 @@ def test_who_is_held_out_is_not_trained_on_and_the_other_way_round(monkeypatch: 
 
 
 def test_coins_are_tossed_once_and_each_unit_has_its_own() -> None:
-    split = Split(Fraction(1, 3), TestWords())
+    split = HiddenSplit(Fraction(1, 3), TestWords())
     held, others = split.held(60), split.others(60)
     assert sorted([*held, *others]) == list(range(60))
     assert np.array_equal(split.held(60), held)
     with pytest.raises(errors.Refused, match="not the units"):
         split.held(61)
-    longer = Split(Fraction(1, 3), TestWords()).held(61)
+    longer = HiddenSplit(Fraction(1, 3), TestWords()).held(61)
     assert np.array_equal(longer[longer < 60], held)  # one unit more moves no coin of another
 
 

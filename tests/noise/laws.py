@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from sfumato.noise.columns import ColumnLaw, NoiseColumns
-from sfumato.noise.proposals import CLOSE, Cut, NearExp, Proposals, Shares
+from sfumato.noise.proposals import CLOSE, ColumnShares, NearExp, Proposals, ColumnCut
 from sfumato.noise.sampler import LookUp
 
 ZERO = Fraction(0)
@@ -42,27 +42,27 @@ LAWS = [
     for scale in (SIGMAS if "ga" in name or name == "rounded" else SCALES)
 ]
 
-Small = tuple[ColumnLaw, Cut]
+Small = tuple[ColumnLaw, ColumnCut]
 SMALL = {  # every part of the code is common here: short words leave much open, and the tail is no rarity
-    "laplace 2": (laplace("2"), Cut(place=0, columns=6, index=7, choice=6, width=10)),
-    "laplace 9 by 2": (laplace("9"), Cut(place=1, columns=9, index=7, choice=6, width=10)),
-    "geometric 15 by 4": (geometric("15"), Cut(place=2, columns=9, index=6, choice=6, width=10)),
-    "gaussian 12 by 2": (gaussian("12"), Cut(place=1, columns=11, index=8, choice=6, width=10)),
-    "rounded 24 by 4": (rounded("24"), Cut(place=2, columns=11, index=7, choice=6, width=10)),
-    "rounded 6 by 1": (rounded("6"), Cut(place=0, columns=11, index=8, choice=6, width=10)),
-    "rounded 3/2 by 1/4": (rounded("3/2"), Cut(place=-2, columns=11, index=7, choice=6, width=10)),
-    "rounded 1/2 by 1/16": (rounded("1/2"), Cut(place=-4, columns=28, index=8, choice=7, width=11)),
+    "laplace 2": (laplace("2"), ColumnCut(place=0, columns=6, index=7, choice=6, width=10)),
+    "laplace 9 by 2": (laplace("9"), ColumnCut(place=1, columns=9, index=7, choice=6, width=10)),
+    "geometric 15 by 4": (geometric("15"), ColumnCut(place=2, columns=9, index=6, choice=6, width=10)),
+    "gaussian 12 by 2": (gaussian("12"), ColumnCut(place=1, columns=11, index=8, choice=6, width=10)),
+    "rounded 24 by 4": (rounded("24"), ColumnCut(place=2, columns=11, index=7, choice=6, width=10)),
+    "rounded 6 by 1": (rounded("6"), ColumnCut(place=0, columns=11, index=8, choice=6, width=10)),
+    "rounded 3/2 by 1/4": (rounded("3/2"), ColumnCut(place=-2, columns=11, index=7, choice=6, width=10)),
+    "rounded 1/2 by 1/16": (rounded("1/2"), ColumnCut(place=-4, columns=28, index=8, choice=7, width=11)),
 }
 
 
-def look_up(law: ColumnLaw, cut: Cut) -> LookUp:
+def look_up(law: ColumnLaw, cut: ColumnCut) -> LookUp:
     return LookUp.of(NoiseColumns(law=law, place=cut.place), cut)
 
 
-def all_by_proposals(law: ColumnLaw, cut: Cut, near_exp: NearExp = CLOSE) -> Proposals:
+def all_by_proposals(law: ColumnLaw, cut: ColumnCut, near_exp: NearExp = CLOSE) -> Proposals:
     """Proposals from the whole law, nothing given."""
     columns = NoiseColumns(law=law, place=cut.place)
-    return Proposals.of(columns, cut, Shares.of(columns, cut), None, near_exp)
+    return Proposals.of(columns, cut, ColumnShares.of(columns, cut), None, near_exp)
 
 
 def number(x: Fraction) -> mpmath.mpf:

@@ -330,8 +330,8 @@ def test_floats_and_exact_numbers_accept_the_same(law: ColumnLaw) -> None:
         assert yes.sum() > 0
 
 
-def shares_of(proposals: Proposals) -> bulk.Shares:
-    return bulk.Shares.of(proposals.columns, proposals.cut)
+def shares_of(proposals: Proposals) -> bulk.ColumnShares:
+    return bulk.ColumnShares.of(proposals.columns, proposals.cut)
 
 
 @pytest.mark.few(3)

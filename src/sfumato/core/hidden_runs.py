@@ -1,6 +1,6 @@
 """How many runs a search makes: the truncated negative binomial law up to a largest number, in whole numbers.
 
-Proof of what it costs to release the best of so many runs: docs/proofs/tuning.md
+Proof of what it costs to release the best of a secret number of runs: docs/proofs/tuning.md
 """
 
 import math

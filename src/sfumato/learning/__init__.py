@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sfumato.learning.scattering import Scattering, group_normalised
     from sfumato.learning.step_view import StepView
     from sfumato.learning.trainer import Plan, Trained, Trainer
-    from sfumato.learning.tuner import Found, SearchPlan, Tuner
+    from sfumato.learning.tuner import SearchPlan, TunedModel, Tuner
     from sfumato.learning.units import Units
     from sfumato.learning.weights import weights_digest
 
@@ -82,7 +82,6 @@ __all__ = [
     "Evaluator",
     "Examples",
     "Features",
-    "Found",
     "InBatchContrast",
     "LearningCurve",
     "LogisticWeights",
@@ -104,6 +103,7 @@ __all__ = [
     "Trained",
     "Trainer",
     "Training",
+    "TunedModel",
     "Tuner",
     "Tuning",
     "Units",
@@ -194,7 +194,7 @@ _HOME = {
     "Plan": "sfumato.learning.trainer",
     "Trained": "sfumato.learning.trainer",
     "Trainer": "sfumato.learning.trainer",
-    "Found": "sfumato.learning.tuner",
+    "TunedModel": "sfumato.learning.tuner",
     "SearchPlan": "sfumato.learning.tuner",
     "Tuner": "sfumato.learning.tuner",
     "Units": "sfumato.learning.units",

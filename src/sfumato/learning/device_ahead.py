@@ -22,7 +22,7 @@ __all__ = ["MOST", "DeviceAhead", "DeviceSample", "StepDraws"]
 MOST = 2**24
 """The most units of which a device draws samples: each takes some 40 bytes there."""
 SPREAD = 12
-"""So many standard deviations more than expected fit in; more are drawn on the host."""
+"""This many standard deviations more than expected fit in; more are drawn on the host."""
 LAST = torch.iinfo(torch.int64).max
 
 
@@ -88,7 +88,7 @@ class DeviceSample:
         if self._rest:
             begun = (int(at) for at in np.flatnonzero(held == limit))
             chosen += [at for at in begun if bits.below(self._rest.denominator) < self._rest.numerator]
-        # Equal numbers go on with further bits until none are alike; so many that two are is next to never.
+        # Equal numbers go on with further bits until none are alike; that two are is next to never.
         longer = {at: (int(held[at]), *(bits.below(2**64) for _ in range(4))) for at in chosen}
         ordered = sorted(chosen, key=longer.__getitem__)
         return torch.tensor(ordered, dtype=torch.int64, device=numbers.device), len(ordered)

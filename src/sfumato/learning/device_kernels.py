@@ -25,7 +25,7 @@ else:
         return function
 
 
-BUSY = 1024  # so many programs keep a device busy; sums over fewer are cut into pieces
+BUSY = 1024  # this many programs keep a device busy; sums over fewer are cut into pieces
 
 
 def at_hand(device: torch.device) -> bool:

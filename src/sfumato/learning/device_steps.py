@@ -122,6 +122,6 @@ class _Pinned:
 
 
 def _some(places: Tensor, start: int, number: int) -> Tensor:
-    """So many places from one on; beyond the end it is the first unit, which does not count there."""
+    """This many places from one on; beyond the end it is the first unit, which does not count there."""
     found = places[start : start + number]
     return found if len(found) == number else torch.cat((found, found.new_zeros(number - len(found))))

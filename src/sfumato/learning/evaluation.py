@@ -352,7 +352,7 @@ class Evaluator:
         return found
 
     def _asked(self, number: int) -> "Tensor":
-        """Which of so many units count: all of them. Sensitive."""
+        """Which of this many units count: all of them. Sensitive."""
         import torch
 
         return torch.arange(number)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from sfumato.learning.training import Training
 
-__all__ = ["PartSums", "Split"]
+__all__ = ["HiddenSplit", "PartSums"]
 
 
-class Split:
+class HiddenSplit:
     """Who is held out: each unit by a coin of its own, tossed once, when it is first known how many units there are.
 
     Guarantee: exact for every rational share; the coins of others are the same with one unit more. Sensitive: all.
@@ -55,7 +55,7 @@ class PartSums:
     """Noisy sums over the units that are not held out: how a run of a search is made."""
 
     sums: NoisySums
-    split: Split
+    split: HiddenSplit
 
     def course(self, run: "Training", moved: Sensitivity, words: Words) -> "PartCourse":
         """Start a run."""
@@ -65,7 +65,7 @@ class PartSums:
 class PartCourse:
     """A :class:`~sfumato.learning.course.SampledCourse` over the units that are not held out. Sensitive: its state."""
 
-    def __init__(self, inner: SampledCourse, split: Split) -> None:
+    def __init__(self, inner: SampledCourse, split: HiddenSplit) -> None:
         self._inner, self._split = inner, split
 
     @property

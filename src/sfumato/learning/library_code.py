@@ -43,7 +43,7 @@ class LibraryCode:
         self._tensors = KeptTensors()
 
     def __bool__(self) -> bool:
-        if nn.modules.module._has_any_global_hook() or not _of_library(self._loss):  # type: ignore[no-untyped-call]
+        if nn.modules.module._has_any_global_hook() or not _of_library(self._loss):  # type: ignore[no-untyped-call]  # torch's
             return False
         return all(map(_plain, self._model.modules()))
 
@@ -68,7 +68,7 @@ def _of_library(loss: object) -> bool:
 
 def _plain(layer: nn.Module) -> bool:
     """Whether a layer is one of torch's, with nothing of a user's about it."""
-    return class_home(type(layer)).startswith(LAYERS) and all(  # type: ignore[arg-type]
+    return class_home(type(layer)).startswith(LAYERS) and all(  # type: ignore[arg-type]  # a class is hashable
         _harmless(type(layer), name, value) for name, value in vars(layer).items()
     )
 

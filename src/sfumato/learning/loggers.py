@@ -4,9 +4,10 @@ import csv
 import weakref
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self  # a writer of a package that may be absent
+from typing import Self
 
 from sfumato.core.extras import need
+from sfumato.learning.given import Thing
 from sfumato.learning.step_view import StepView
 
 __all__ = ["CSVLogger", "TensorBoardLogger"]
@@ -45,7 +46,7 @@ class TensorBoardLogger:
 
     def __init__(self, folder: str | Path) -> None:
         need("tensorboard", "pip install tensorboard")
-        board: Any = need("torch.utils.tensorboard", "pip install tensorboard")
+        board: Thing = need("torch.utils.tensorboard", "pip install tensorboard")
         self._writer = board.SummaryWriter(str(folder))
         weakref.finalize(self, self._writer.close)
 

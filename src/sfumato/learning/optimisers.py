@@ -4,13 +4,13 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from typing import Any  # a class, a function or an optimiser, found out by trying
 
 import torch
 from torch import nn
 
 from sfumato.errors import InvalidInput
 from sfumato.learning.averaging import Average
+from sfumato.learning.given import Thing
 
 __all__ = ["heard", "made_optimiser", "rehearse"]
 
@@ -76,7 +76,7 @@ def _parameters(optimiser: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
         yield from group["params"]
 
 
-def _made(given: Any, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:
+def _made(given: Thing, model: nn.Module, copy: nn.Module, rate: float) -> torch.optim.Optimizer:
     trained = [value for value in copy.parameters() if value.requires_grad]
     if given is None:
         return torch.optim.SGD(trained, lr=rate, momentum=0.9)

@@ -7,13 +7,13 @@ import copy
 from collections.abc import Callable
 from math import isfinite
 from types import MethodType
-from typing import Any  # a scheduler, or a function that makes one, found out by trying
 
 import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from sfumato.errors import InvalidInput, Refused
+from sfumato.learning.given import Thing
 
 __all__ = ["Rate", "RateSchedule", "first_rate", "made_schedule"]
 
@@ -109,7 +109,7 @@ def first_rate(rate: float | Rate | None, suggested: float) -> float:
     return suggested if rate is None else checked_rate(rate(0) if callable(rate) else rate)
 
 
-def checked_rate(rate: Any) -> float:
+def checked_rate(rate: Thing) -> float:
     """A learning rate, or a refusal."""
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not (isfinite(rate) and rate >= 0):
         raise InvalidInput(
@@ -119,7 +119,7 @@ def checked_rate(rate: Any) -> float:
     return float(rate)
 
 
-def _check_blind(given: Any) -> None:
+def _check_blind(given: Thing) -> None:
     """Refuse what chooses a rate by a loss, also within what holds several schedulers."""
     if isinstance(given, ReduceLROnPlateau) or given is ReduceLROnPlateau:
         raise Refused(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast  # settings are the caller's, of any type
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -24,7 +24,8 @@ from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.best_of_runs import BestOfRuns
 from sfumato.learning.clip_groups import clips_of
 from sfumato.learning.evaluation import Evaluations, Evaluator
-from sfumato.learning.hidden_parts import PartSums, Split
+from sfumato.learning.given import Thing
+from sfumato.learning.hidden_parts import HiddenSplit, PartSums
 from sfumato.learning.hints import suggested_batch, suggested_rate
 from sfumato.learning.laid import Laid
 from sfumato.learning.optimisers import heard, made_optimiser, rehearse
@@ -42,14 +43,14 @@ from sfumato.noise.words import WordBits
 if TYPE_CHECKING:
     from sfumato.gate.notary import Priced
 
-__all__ = ["Found", "SearchPlan", "Tuner"]
+__all__ = ["SearchPlan", "TunedModel", "Tuner"]
 
 OF_TRAINING = ("lr", "clip", "batch", "steps", "epochs", "optimizer")
 LARGEST, USUAL = 4096, 64
 TIMES = 4  # as many runs are made as are expected to count, times this
 LOWEST = -(2**62)  # the score of a run that failed
 
-Settings = Mapping[str, Any]
+Settings = Mapping[str, Thing]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class SearchPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class TunedModel:
     """The best model of a search, its settings, and what the search cost. Public: all of it.
 
     ``score`` is the noisy count of ``n_units`` held-out units that it got right: the highest of several, and so too
@@ -136,7 +137,7 @@ class Tuner:
         expected_runs: Exact = 10,
         eta: Exact = 1,
         most: int | None = None,
-        **common: Any,
+        **common: Thing,
     ) -> SearchPlan:
         """What a search with these settings will be; reads nothing and spends nothing."""
         return self._planned(self._tries(common), epsilon, delta, expected_runs, eta, most)
@@ -149,8 +150,8 @@ class Tuner:
         expected_runs: Exact = 10,
         eta: Exact = 1,
         most: int | None = None,
-        **common: Any,
-    ) -> Found:
+        **common: Thing,
+    ) -> TunedModel:
         """Charge the whole search, make all runs, and hand over the best model; nothing is read before the charge.
 
         ``common`` are settings of all candidates that do not say them: ``lr``, ``clip``, ``batch``, ``steps`` or
@@ -160,7 +161,7 @@ class Tuner:
         """
         tries = self._tries(common)
         plan = self._planned(tries, epsilon, delta, expected_runs, eta, most)
-        split, words = Split(plan.query.held_out, self._words()), self._words()
+        split, words = HiddenSplit(plan.query.held_out, self._words()), self._words()
         units = cast("Units", _Once(self._units))
         scorer = _Scorer(self._gate, plan, units, self._metric, words, split)
         for one, rate in zip(tries, plan.rates, strict=True):
@@ -184,7 +185,7 @@ class Tuner:
         ended = replace(query, chosen=chosen + 1, score=score, weights=weights_digest(found))
         release = self._gate.close(opened, ended, ())
         said = release.statement.spend
-        return Found(
+        return TunedModel(
             model=found,
             settings=tries[chosen].settings,
             score=score,
@@ -259,7 +260,7 @@ class Tuner:
         plan: SearchPlan,
         opened: Opened,
         scorer: "_Scorer",
-        split: Split,
+        split: HiddenSplit,
         units: Units,
         words: Words,
     ) -> tuple[int, int, dict[str, Tensor]]:
@@ -273,7 +274,7 @@ class Tuner:
             mechanism = PartSums(law.runs[chosen], split)
             moved = one.training.sensitivity(self._gate.unit, opened.priced.limit)
             priced = replace(
-                cast("Priced[Any]", opened.priced), query=one.training, mechanism=mechanism, sensitivity=moved
+                cast("Priced[Thing]", opened.priced), query=one.training, mechanism=mechanism, sensitivity=moved
             )
             trained = self._trained(one, plan.rates[chosen], replace(opened, priced=priced), units, words)
             score = LOWEST if trained is None else scorer.score(trained)
@@ -316,7 +317,7 @@ class _Scorer(Evaluator):
         units: Units,
         metric: Callable[[Tensor, Tensor], Tensor] | None,
         words: Words,
-        split: Split,
+        split: HiddenSplit,
     ) -> None:
         first = plan.query.candidates[0]
         query = Evaluations(
@@ -359,7 +360,7 @@ class _Once:
             self._laid = self._units.laid(key)
         return self._laid
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Thing:
         return getattr(self._units, name)
 
 

@@ -17,7 +17,7 @@ from sfumato.noise.columns import NoiseColumns
 from sfumato.noise.uniform import SPARE, Uniform
 from sfumato.noise.words import WordArray, WordBits, Words
 
-__all__ = ["CLOSE", "QUICK", "BoolArray", "Cut", "FloatArray", "IntArray", "NearExp", "Proposals", "Shares"]
+__all__ = ["CLOSE", "QUICK", "BoolArray", "ColumnShares", "FloatArray", "IntArray", "NearExp", "Proposals", "ColumnCut"]
 
 IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -73,7 +73,7 @@ _HALVED = Fraction(7, 10)  # more than log 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class ColumnCut:
     """How tables are cut: ``columns`` a side of 2^place steps; ``index`` bits of a word look a number up, ``choice``
     bits choose a column for a proposal, and words have ``width`` bits.
     """
@@ -86,7 +86,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Shares:
+class ColumnShares:
     """How many of 2^index words each column would get by the law at its edge, and at least and at most in all of it.
 
     ``edges`` are in columns. Floats: ``least`` and ``most`` are on the safe side by MARGIN, ``here`` is within 2^−40.
@@ -100,7 +100,7 @@ class Shares:
     bend: float
 
     @classmethod
-    def of(cls, columns: NoiseColumns, cut: Cut) -> "Shares":
+    def of(cls, columns: NoiseColumns, cut: ColumnCut) -> "ColumnShares":
         """Compute them, and those of the column after the last."""
         law, wide = columns.law, Fraction(2) ** cut.place
         slope, bend = float(law.linear * wide), float(law.quadratic * wide * wide)
@@ -147,7 +147,7 @@ class Proposals:
     """
 
     columns: NoiseColumns
-    cut: Cut
+    cut: ColumnCut
     given: IntArray
     units: IntArray
     scale: Fraction
@@ -168,7 +168,7 @@ class Proposals:
 
     @classmethod
     def of(
-        cls, columns: NoiseColumns, cut: Cut, shares: Shares, given: IntArray | None, near_exp: NearExp
+        cls, columns: NoiseColumns, cut: ColumnCut, shares: ColumnShares, given: IntArray | None, near_exp: NearExp
     ) -> "Proposals":
         """Build the tables; without ``given`` nothing is taken away."""
         law, sides = columns.law, columns.sides

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.noise.bits import Bits
 from sfumato.noise.columns import ColumnLaw, NoiseColumns
-from sfumato.noise.proposals import CLOSE, QUICK, BoolArray, Cut, IntArray, Proposals, Shares
+from sfumato.noise.proposals import CLOSE, QUICK, BoolArray, ColumnShares, IntArray, Proposals, ColumnCut
 from sfumato.noise.words import WordArray, WordBits, Words
 
 __all__ = ["KEPT", "AnyIntArray", "BoolArray", "IntArray", "LookUp", "Sampler", "draw", "in_64_bits"]
@@ -64,8 +64,8 @@ class Sampler:
         if self._few is None:  # two threads may build it: both build the same
             place = self.law.place(16 if self.law.quadratic else 8)
             columns = NoiseColumns(law=self.law, place=place)
-            cut = Cut(place=place, columns=self.law.enough(place, REACH), index=FEW_CHOICE, choice=FEW_CHOICE)
-            self._few = Proposals.of(columns, cut, Shares.of(columns, cut), None, QUICK)
+            cut = ColumnCut(place=place, columns=self.law.enough(place, REACH), index=FEW_CHOICE, choice=FEW_CHOICE)
+            self._few = Proposals.of(columns, cut, ColumnShares.of(columns, cut), None, QUICK)
         return self._few
 
     @property
@@ -73,7 +73,7 @@ class Sampler:
         """What draws many numbers: a look-up table, and proposals from what it leaves."""
         if self._many is None:
             place = self.law.place(32)
-            cut = Cut(
+            cut = ColumnCut(
                 place=place, columns=self.law.enough(place, FAR), index=min(INDEX, 64 - max(place, 0)), choice=CHOICE
             )
             self._many = LookUp.of(NoiseColumns(law=self.law, place=place), cut)
@@ -88,16 +88,16 @@ class LookUp:
     word has bits enough, each half of it is one.
     """
 
-    cut: Cut
+    cut: ColumnCut
     lane: int
     starts: IntArray
     over: int
     rest: Proposals
 
     @classmethod
-    def of(cls, columns: NoiseColumns, cut: Cut) -> "LookUp":
+    def of(cls, columns: NoiseColumns, cut: ColumnCut) -> "LookUp":
         """Give each column as many words as its least likely number has shares, rounded down."""
-        shares = Shares.of(columns, cut)
+        shares = ColumnShares.of(columns, cut)
         given = np.floor(shares.least[: cut.columns * columns.sides]).astype(np.int64)
         over = (1 << cut.index) - int(given.sum())
         if over < 0:

@@ -21,7 +21,7 @@ __all__ = ["SystemWords", "WordArray", "WordBits", "Words"]
 
 _ZEROS = memoryview(bytes(1 << 18))  # what is encrypted, so that the keystream itself comes out
 _REKEY = 1 << 26  # bytes of keystream under one key
-_FEW = 512  # so many bytes are had sooner from the operating system itself than by its key
+_FEW = 512  # this many bytes are had sooner from the operating system itself than by its key
 
 
 class Words(Protocol):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any  # settings of one of two classes
 from weakref import WeakKeyDictionary
 
 import torch
@@ -16,6 +15,7 @@ from sfumato.core.interrupts import FAILED, attempt
 from sfumato.errors import EngineFailed, InvalidInput
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import SLACK, Engine
+from sfumato.learning.given import Thing
 from sfumato.learning.lattice import NoisyLattice
 from sfumato.learning.paradigms.logit_clipped_step import LANES, InBatchContrast
 from sfumato.learning.refusals import invented
@@ -130,7 +130,7 @@ def _same(one: object, other: object) -> bool:
     return one is other or (isinstance(one, int | float | str | Fraction) and type(one) is type(other) and one == other)
 
 
-def _made(given: Engine | InBatchContrast, settings: tuple[Any, ...]) -> Engine | InBatchContrast:
+def _made(given: Engine | InBatchContrast, settings: tuple[Thing, ...]) -> Engine | InBatchContrast:
     if isinstance(given, InBatchContrast):
         model, each, temperature, both, chunk = settings
         return InBatchContrast(model, each=each, temperature=temperature, both=both, chunk=chunk)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast  # settings of a search are of any type
+from typing import TYPE_CHECKING, TypeGuard, TypeVar, cast
 
 from sfumato.core.deprecation import renamed
 from sfumato.core.exact import Exact, natural
@@ -19,7 +19,7 @@ from sfumato.core.units import Family, Record, Relation, User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.setting import Setting
 from sfumato.learning import EXAMPLE_QUERIES, TRAINING_QUERIES
-from sfumato.learning.given import GivenRows, Predictor
+from sfumato.learning.given import GivenRows, Predictor, Thing
 from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.content import content_of
 from sfumato.learning.paradigms.distillation import CloserModel
@@ -286,7 +286,7 @@ class ExampleStore:
         loss: "Callable[..., Tensor]",
         *,
         data: Units,
-        candidates: Sequence[Mapping[str, Any]],
+        candidates: Sequence[Mapping[str, Thing]],
         held_out: Exact = Fraction(1, 5),
         metric: "Callable[[Tensor, Tensor], Tensor] | None" = None,
         grad_mode: str = "auto",

@@ -21,7 +21,7 @@ ModelKind = Literal["linear", "logistic", "poisson"]
 RATIOS = {"logistic": "odds_ratio", "poisson": "rate_ratio"}
 INTERCEPT = "Intercept"
 NOISY = 0.5  # from this share of noise on intervals are wider than need be
-CLOSE = 6.0  # below so many deviations of its noise, what tells covariates apart may be noise that was lucky
+CLOSE = 6.0  # below this many deviations of its noise, what tells covariates apart may be noise that was lucky
 SHIFTED = 0.1  # from this share of a standard error on it is said how much splines widen the intervals
 
 
