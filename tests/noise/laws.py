@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from sfumato.noise.columns import ColumnLaw, NoiseColumns
-from sfumato.noise.proposals import CLOSE, ColumnShares, NearExp, Proposals, ColumnCut
+from sfumato.noise.proposals import CLOSE, ColumnCut, ColumnShares, NearExp, Proposals
 from sfumato.noise.sampler import LookUp
 
 ZERO = Fraction(0)

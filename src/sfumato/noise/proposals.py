@@ -17,7 +17,7 @@ from sfumato.noise.columns import NoiseColumns
 from sfumato.noise.uniform import SPARE, Uniform
 from sfumato.noise.words import WordArray, WordBits, Words
 
-__all__ = ["CLOSE", "QUICK", "BoolArray", "ColumnShares", "FloatArray", "IntArray", "NearExp", "Proposals", "ColumnCut"]
+__all__ = ["CLOSE", "QUICK", "BoolArray", "ColumnCut", "ColumnShares", "FloatArray", "IntArray", "NearExp", "Proposals"]
 
 IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.noise.bits import Bits
 from sfumato.noise.columns import ColumnLaw, NoiseColumns
-from sfumato.noise.proposals import CLOSE, QUICK, BoolArray, ColumnShares, IntArray, Proposals, ColumnCut
+from sfumato.noise.proposals import CLOSE, QUICK, BoolArray, ColumnCut, ColumnShares, IntArray, Proposals
 from sfumato.noise.words import WordArray, WordBits, Words
 
 __all__ = ["KEPT", "AnyIntArray", "BoolArray", "IntArray", "LookUp", "Sampler", "draw", "in_64_bits"]
