@@ -20,7 +20,7 @@ def test_kill_at_every_step_of_a_charge(home: Home, stride: int) -> None:
     code, words = run(home, "whole", 0)
     assert (code, words[:2]) == (0, ["reserved", "committed"])
     steps, counted, seen = int(words[2]), THIRD, set()
-    assert steps >= (44 if home.lite else 30)  # statements, and waits of the anchor: PostgreSQL writes all by one statement
+    assert steps >= (44 if home.lite else 30)  # PostgreSQL writes all by one statement
     for step in range(1 + secrets.randbelow(stride), steps + 1, stride):
         request = f"killed at {step}"
         code, words = run(home, request, step)

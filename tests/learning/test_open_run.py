@@ -177,14 +177,6 @@ def test_the_rate_of_a_loop_is_set_between_steps() -> None:
         run.lr = float("inf")
 
 
-def test_a_run_is_not_copied() -> None:
-    import copy
-
-    run = trainer(vault(), linear()).run(steps=1, **FEW, **SPEND)
-    with pytest.raises((errors.Refused, TypeError)):
-        copy.deepcopy(run)
-
-
 def test_groups_and_samples_work_in_a_loop_as_well() -> None:
     home = vault()
     run = trainer(home, nn.Linear(3, 2)).run(steps=3, batch=NUMBER // 4, autocast=torch.bfloat16, **SPEND)

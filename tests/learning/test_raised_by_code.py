@@ -276,7 +276,7 @@ def test_a_trainer_of_a_contrast_says_what_to_do() -> None:
     units = Units(*rows(), n_units=NUMBER, name="visits", version="1")
     contrast: Any = InBatchContrast(nn.Linear(3, 2))
     for model, loss in ((contrast, nn.functional.cross_entropy), (nn.Linear(3, 2), contrast)):
-        with pytest.raises(errors.InvalidInput, match="private_mean"):
+        with pytest.raises(errors.InvalidInput, match="InBatchContrast"):
             home.trainer(model, loss, data=units)
 
 

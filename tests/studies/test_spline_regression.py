@@ -146,7 +146,7 @@ def test_a_preview_tells_how_much_of_the_error_is_noise() -> None:
     study = declared(patients(100)).logistic_regression("died ~ age + sex")
     notes = study.preview(epsilon=1, rows=5000).notes
     assert notes[0].startswith("There are 44 counts of spread rows; each has noise of standard deviation 1.41 rows")
-    assert "about 2% of the variance" in notes[1]
+    assert "about 3% with an outcome as frequent as not" in notes[1]
     assert "Say rows=" in study.preview(epsilon=1).notes[-1]
     assert "no finite interval" in study.preview(epsilon="1/20", rows=100).notes[-1]
 

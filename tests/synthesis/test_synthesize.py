@@ -249,3 +249,27 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(
     with pytest.raises(InvalidInput, match="not grouped"):
         table.group_by("sex").synthesize(**SPEND)
     assert vault.spent.epsilon == 0
+
+
+def test_rules_that_no_row_keeps_are_refused_before_the_charge() -> None:
+    vault, table = world()
+    every = [{"sex": ["F", "M"], "ward": ["A", "B", "C"]}]
+    with pytest.raises(InvalidInput, match="no row keeps"):
+        table.synthesize(["sex", "ward"], never=every, **SPEND)
+    assert vault.spent == sf.Budget.none()
+
+
+def test_rules_in_a_row_hold_together() -> None:
+    _, table = world()
+    bins = {"age": 10, "died": 3, "weight": 10}
+    rules = [("weight", "died"), ("died", "age")]
+    made = table.synthesize(["age", "died", "weight"], bins=bins, at_least=rules, rows=2_000, **SPEND).rows
+    for larger, smaller in [*rules, ("weight", "age")]:
+        assert pc.all(pc.greater_equal(made[larger], made[smaller])).as_py()
+
+
+def test_more_cells_than_a_fit_can_hold_are_refused_before_the_charge() -> None:
+    vault, table = world()
+    with pytest.raises(InvalidInput, match="together"):
+        table.with_keys(id=range(4_000)).synthesize(["sex", "id"], **SPEND)
+    assert vault.spent == sf.Budget.none()

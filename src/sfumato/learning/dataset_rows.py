@@ -119,9 +119,9 @@ class DatasetRows:
             )
         if batched and not hasattr(dataset, "__getitems__"):
             raise InvalidInput("batched=True asks the dataset's __getitems__, and it has none; nothing was read.")
-        tensors = _tensors_of(dataset)
+        tensors = _tensors_of(dataset.dataset if type(dataset) is Subset else dataset)
         if like is None and tensors is not None:
-            like = tuple(tensor.new_zeros(tensor.shape[1:]) for tensor in tensors[0])
+            like = tuple(tensor.new_zeros(tensor.shape[1:]) for tensor in tensors)
         if like is None:
             raise NotDeclared(
                 "units of a dataset need like=…, one invented item of the shapes and types that items have: none of "
@@ -170,7 +170,7 @@ class DatasetRows:
         tensors = _tensors_of(self._dataset)
         if tensors is None:
             return None
-        parts, index = tensors
+        parts = tensors
         if not all(isinstance(key, int) and key < len(parts) for key in self._parts.keys):
             return None
         chosen = [parts[cast("int", key)] for key in self._parts.keys]
@@ -179,10 +179,7 @@ class DatasetRows:
             for each, like in zip(chosen, self._parts.like, strict=True)
         ):
             return None
-        rows = None if index is None else attempt(lambda: np.asarray(index, dtype=np.int64).reshape(-1))
-        if rows is FAILED or (rows is not None and len(rows) and not 0 <= rows.min() <= rows.max() < len(chosen[0])):
-            return None
-        return StoredRows(chosen, self._parts.like, rows)
+        return StoredRows(chosen, self._parts.like, None)
 
     def _ids_of(self, source: ReadRows, length: int) -> "Array | None":
         key = self._parts.ids
@@ -217,12 +214,13 @@ def _is_read_by_columns(dataset: Thing) -> bool:
     return ours and isinstance(formatted, Mapping) and formatted.get("type") != "custom"
 
 
-def _tensors_of(dataset: object) -> "tuple[tuple[Tensor, ...], Thing] | None":
-    """The tensors of a TensorDataset, or of a Subset of one, and which of their rows; None for any other dataset."""
-    index: Thing = None
-    if type(dataset) is Subset:
-        index, dataset = dataset.indices, dataset.dataset
-    return (dataset.tensors, index) if type(dataset) is TensorDataset else None
+def _tensors_of(dataset: object) -> "tuple[Tensor, ...] | None":
+    """The tensors of a TensorDataset; None for any other dataset.
+
+    Of a Subset items are asked for one by one: whether its list of rows fits the tensors depends on each of them, and
+    how the others are read must not.
+    """
+    return dataset.tensors if type(dataset) is TensorDataset else None
 
 
 def _one_like(value: object) -> Tensor:

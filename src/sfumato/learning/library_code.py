@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sfumato.learning.given import Thing
 from sfumato.learning.kept_tensors import KeptTensors
-from sfumato.learning.unchanged import ATOMS, class_home
+from sfumato.learning.unchanged import ATOMS, class_home, function_home
 
 __all__ = ["LibraryCode"]
 
@@ -45,7 +45,7 @@ class LibraryCode:
     def __bool__(self) -> bool:
         if nn.modules.module._has_any_global_hook() or not _of_library(self._loss):  # type: ignore[no-untyped-call]  # torch's
             return False
-        return all(map(_plain, self._model.modules()))
+        return _all_plain(self._model)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -60,10 +60,25 @@ class LibraryCode:
 
 def _of_library(loss: object) -> bool:
     if isinstance(loss, nn.Module):
-        return all(map(_plain, loss.modules()))
-    if isinstance(loss, FunctionType | BuiltinFunctionType):
-        return getattr(sys.modules[FUNCTIONS], loss.__name__, None) is loss and not getattr(loss, "__dict__", None)
-    return False
+        return _all_plain(loss)
+    named = getattr(sys.modules[FUNCTIONS], getattr(loss, "__name__", ""), None) is loss
+    if isinstance(loss, FunctionType):
+        return named and function_home(loss) == FUNCTIONS and not vars(loss)
+    return named and isinstance(loss, BuiltinFunctionType)  # one that was compiled with torch, or with Python
+
+
+def _all_plain(model: nn.Module) -> bool:
+    """Whether all layers are torch's; each is asked for its parts by nobody's code but this."""
+    todo, seen = [model], set[int]()
+    while todo:
+        one = todo.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if not _plain(one):
+            return False
+        todo.extend(each for each in vars(one)["_modules"].values() if each is not None)
+    return True
 
 
 def _plain(layer: nn.Module) -> bool:

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NoReturn, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -98,6 +98,9 @@ class OpenRun:
     def __len__(self) -> int:
         """How many steps the loop has; of a run that was resumed, those that were left."""
         return self._steps
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInput("a run is made once: it cannot be copied. Nothing was done.")
 
     def __repr__(self) -> str:
         return f"<open run, {self._run.step} of {self._run.total} steps made>"

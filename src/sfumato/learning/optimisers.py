@@ -32,7 +32,7 @@ def heard(optimiser: torch.optim.Optimizer, average: Average | None) -> bool:
     False
     """
     plain = getattr(torch.optim, type(optimiser).__name__, None) is type(optimiser) and "step" not in vars(optimiser)
-    own = (getattr(optimiser, f"_optimizer_step_{when}_hooks", None) for when in ("pre", "post"))
+    own = (value for name, value in vars(optimiser).items() if name.endswith("_hooks") or callable(value))
     home = sys.modules[torch.optim.Optimizer.__module__]
     everywhere = (getattr(home, f"_global_optimizer_{when}_hooks", None) for when in ("pre", "post"))
     return not plain or any((*own, *everywhere)) or type(average) not in (type(None), Average)

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 import torch
@@ -23,7 +24,7 @@ from torch import Tensor, nn
 from sfumato.core.documents import Json
 from sfumato.core.interrupts import FAILED, attempt, signals
 from sfumato.core.release import Release
-from sfumato.errors import EngineFailed, InvalidInput, SfumatoError
+from sfumato.errors import EngineFailed, InvalidInput, Refused, SfumatoError
 from sfumato.gate.checkpoint import Checkpointed
 from sfumato.gate.sealed import SealedState, remove_sealed
 from sfumato.gate.session import Opened, SessionGate
@@ -99,6 +100,7 @@ class Run(Checkpointed):
             raise InvalidInput("this is not a training run; nothing was done.")
         super().__init__(gate, opened, path, held)
         self._rows_ahead: RowsAhead | None = None
+        self._one_at_a_time = Lock()  # code of the caller that learns from a step must not make another one
         self._run, self._units, self._words = opened.query, units, words
         self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
         self._average = copy.deepcopy(average)  # that of the caller is as private as the model
@@ -250,6 +252,14 @@ class Run(Checkpointed):
         read; before the first of these steps, that ends nothing.
         """
         self._check_usable()
+        if not self._one_at_a_time.acquire(blocking=False):
+            raise Refused("a step of this run is being made; nothing was read. Steps are made one after another.")
+        try:
+            self._advance(steps, after)
+        finally:
+            self._one_at_a_time.release()
+
+    def _advance(self, steps: int, after: Callable[[], bool] | None) -> None:
         check_nobody_listens(strict=self._strict)
         with self._unbroken():
             for at in range(min(steps, self.left)):
@@ -543,18 +553,16 @@ class Run(Checkpointed):
     def _learn(self, noisy: Tensor) -> None:
         """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
         kinds = {one.dtype for one in self._trained.values()}
-        if self._pending is None and kinds == {noisy.dtype}:
-            mean = noisy
-        else:
-            mean = noisy.to(kinds.pop() if len(kinds) == 1 else noisy.dtype, copy=True)
+        # what an optimiser is given is memory that no sum was in and none will be in: it may hold on to it
+        mean = noisy.to(kinds.pop() if len(kinds) == 1 else noisy.dtype, copy=True)
         mean /= float(self._run.rate * self._run.number)
         parts = torch.split(mean, [one.numel() for one in self._trained.values()])
         for one, part in zip(self._trained.values(), parts, strict=True):
             one.grad = part.view(one.shape).to(one)
         self._optimiser.step()
         self._optimiser.zero_grad()
-        if mean is noisy and mean.device.type == "cpu" and not heard(self._optimiser, None):  # nobody holds on to it
-            self._engine.memory = mean
+        for one in self._trained.values():
+            one.grad = None  # an optimiser may have a part of them alone
         if self._average is not None:
             self._average.update(self._model.state_dict())
 

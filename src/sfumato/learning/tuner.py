@@ -167,10 +167,11 @@ class Tuner:
         for one, rate in zip(tries, plan.rates, strict=True):
             make = partial(made_optimiser, one.optimizer, one.model, rate=rate)
             rehearse(make, one.model, None)
-            if heard(make(copy.deepcopy(one.model)), None):
+            if not _of_torch(one.optimizer) or heard(make(copy.deepcopy(one.model)), None):
                 raise Refused(
-                    "the optimizer of a search is a plain one of torch.optim without hooks: models that are not handed "
-                    "over must not be heard. Nothing was read and nothing was spent."
+                    "the optimizer of a search is a class of torch.optim or one made by it, without hooks, and no "
+                    "function of yours: models that are not handed over must not be heard. Nothing was read and "
+                    "nothing was spent."
                 )
             scorer.rehearse(one.model)
         query = plan.query
@@ -345,6 +346,13 @@ class _Scorer(Evaluator):
 
     def _asked(self, number: int) -> Tensor:
         return torch.from_numpy(self._split.held(number))
+
+
+def _of_torch(optimizer: object) -> bool:
+    """Whether no code of the caller is given the parameters of a run: a class of torch, its settings, or one of it."""
+    kind = optimizer.func if isinstance(optimizer, partial) else optimizer
+    kind = kind if isinstance(kind, type) else type(kind)
+    return optimizer is None or getattr(torch.optim, kind.__name__, None) is kind
 
 
 class _Once:

@@ -31,6 +31,8 @@ __all__ = ["Synthesis", "synthesis_of"]
 BINS = 16
 MOST_BINS = 1_000
 MOST_ROWS = 10**8
+MOST_CELLS = 4_000  # of all columns together: memory and time of a fit go with their square
+Forbidden = tuple[int, int, tuple[tuple[int, int], ...]]
 WIDEST = 3
 
 
@@ -48,7 +50,7 @@ class Synthesis:
     expected: int | None
     """The public number of rows in the data that the plan is chosen by."""
     workload: tuple[tuple[tuple[int, ...], float], ...] = ()
-    forbidden: tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...] = ()
+    forbidden: tuple[Forbidden, ...] = ()
     """Two columns, and the pairs of their cells that never occur together."""
     ordered: tuple[tuple[int, int], ...] = field(default=())
     """Two columns of numbers, the first of which is at least the second in every row."""
@@ -191,7 +193,15 @@ def synthesis_of(
             )
     made = [_column(table, name, bins.get(name), missing=name in missing) for name in names]
     place = {name: number for number, name in enumerate(names)}
-    forbidden = [*(_never(rule, made, place) for rule in never), *(_order(rule, made, place) for rule in at_least)]
+    if sum(column.size for column in made) > MOST_CELLS:
+        raise InvalidInput(
+            f"the columns have {sum(column.size for column in made):,} values and bins together, and rows are made for "
+            f"at most {MOST_CELLS:,}; nothing was done. Group rare values, use fewer bins, or leave columns out."
+        )
+    direct = [_order(rule, made, place) for rule in at_least]
+    further = [_order(rule, made, place) for rule in _following(at_least)]
+    forbidden = [*(_never(rule, made, place) for rule in never), *direct, *further]
+    _check_possible([column.size for column in made], forbidden)
     return Synthesis(
         table=table,
         columns=tuple(made),
@@ -200,8 +210,36 @@ def synthesis_of(
         expected=table.n_units if table.n_units is not None and table.predicate is None else rows,
         workload=_workload(workload, place),
         forbidden=tuple(forbidden),
-        ordered=tuple((place[larger], place[smaller]) for larger, smaller in at_least),
+        ordered=tuple((one, two) for one, two, _ in (*direct, *further)),
     )
+
+
+def _following(rules: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What follows from rules: of three values in a row the first is at least the third as well."""
+    known = {(larger, smaller) for larger, smaller in rules}
+    found: list[tuple[str, str]] = []
+    while more := {(one, four) for one, two in known for three, four in known if two == three and one != four} - known:
+        found += sorted(more)
+        known |= more
+    return found
+
+
+def _check_possible(sizes: Sequence[int], forbidden: Sequence[Forbidden]) -> None:
+    """Refuse rules that leave some column without a value that every other column can stand beside."""
+    import numpy as np
+
+    live = [np.ones(size, dtype=np.bool_) for size in sizes]
+    before = -1
+    while (left := sum(int(each.sum()) for each in live)) != before:
+        before = left
+        for one, two, pairs in forbidden:
+            may = np.ones((sizes[one], sizes[two]), dtype=np.bool_)
+            for first, second in pairs:
+                may[first, second] = False
+            live[one] &= (may & live[two]).any(axis=1)
+            live[two] &= (may & live[one][:, None]).any(axis=0)
+    if not all(each.any() for each in live):
+        raise InvalidInput("no row keeps all declared rules; nothing was done and nothing was spent. Leave some out.")
 
 
 def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None, *, missing: bool) -> SyntheticColumn:
@@ -281,7 +319,7 @@ def _never(
     rule: Mapping[str, KeyValue | Sequence[KeyValue | None] | None],
     columns: Sequence[SyntheticColumn],
     place: Mapping[str, int],
-) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+) -> Forbidden:
     if not isinstance(rule, Mapping) or len(rule) != 2 or any(name not in place for name in rule):
         raise InvalidInput(
             "never=[{'sex': 'M', 'pregnant': True}, …] names two columns each and their values that never occur "
@@ -301,10 +339,9 @@ def _never(
     return one, two, tuple((first, second) for first in cells[0] for second in cells[1])
 
 
-def _order(
-    rule: tuple[str, str], columns: Sequence[SyntheticColumn], place: Mapping[str, int]
-) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+def _order(rule: tuple[str, str], columns: Sequence[SyntheticColumn], place: Mapping[str, int]) -> Forbidden:
     """The pairs of bins in which the first value cannot be at least the second."""
+    rule = rule if isinstance(rule, tuple | list) else ()
     held = [columns[place[name]] for name in rule if name in place]
     if len(rule) != 2 or len(held) != 2 or rule[0] == rule[1] or not all(isinstance(it, BinnedColumn) for it in held):
         raise InvalidInput(

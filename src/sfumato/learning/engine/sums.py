@@ -89,7 +89,6 @@ class Engine:
             self._groups.check(name for name, value in self._parameters.items() if value.requires_grad)
         self.unchanged: AbstractContextManager[object] = Unchanged(model, loss)
         self._plans: dict[tuple[object, ...], PassPlan] = {}
-        self.memory: Tensor | None = None  # a flat sum that is done with: fresh memory is slow
         self._last: PassPlan | None = None  # as it was before rows were seen: what they bring about is not remembered
 
     @property
@@ -176,9 +175,7 @@ class Engine:
         """Sums of double precision, or of single where that is enough, not yet filled, as views of one vector."""
         trained = {name: value.shape for name, value in self._parameters.items() if value.requires_grad}
         sizes = [shape.numel() for shape in trained.values()]
-        kind, (flat, self.memory) = torch.float32 if single else torch.float64, (self.memory, None)
-        if flat is None or (flat.shape, flat.dtype, flat.device) != ((sum(sizes),), kind, device):
-            flat = torch.empty(sum(sizes), dtype=kind, device=device)
+        flat = torch.empty(sum(sizes), dtype=torch.float32 if single else torch.float64, device=device)
         parts = torch.split(flat, sizes)
         return flat, {name: part.view(shape) for (name, shape), part in zip(trained.items(), parts, strict=True)}
 

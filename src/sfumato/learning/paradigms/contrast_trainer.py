@@ -7,13 +7,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from sfumato.core.interrupts import FAILED
 from sfumato.errors import InvalidInput
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
+from sfumato.learning.listeners import Unheard
 from sfumato.learning.paradigms.contrastive_training import ContrastiveTraining, most_pairs
 from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
 from sfumato.learning.paradigms.private_mean import contrasted
 from sfumato.learning.run import Run
+from sfumato.learning.shielded import shielded
 from sfumato.learning.trainer import Trainer
 from sfumato.learning.training import Training
 
@@ -60,10 +63,17 @@ class ContrastRun(Run):
     def _clipped(self) -> Tensor:
         laid = self._read()
         places = self._course.places(laid.number, self._step)[: self._most]  # in a random order: a random part of them
-        rows = torch.from_numpy(places).to(laid.targets.device)
-        anchors, positives = (side[rows].to(self._device) for side in (laid.inputs[0], laid.targets))
+        units = torch.from_numpy(places)
+        here = torch.ones(len(units), dtype=torch.bool)
+        found, targets, present = laid.gathered(*laid.rows_of(units, here), self._step)
+        present = present.to(self._device)
+        anchors, positives = (side.to(self._device)[present] for side in (found[0], targets))
         with self._draws.used():
-            return contrasted(self._contrast, anchors, positives, None)
+            # modes go first: they would hear what is put back
+            summed = shielded(lambda: contrasted(self._contrast, anchors, positives, None), self._kept, Unheard())
+        if summed is FAILED:
+            raise RuntimeError("the pairs of a step could not be put back")
+        return summed
 
 
 class ContrastTrainer(Trainer):

@@ -155,7 +155,7 @@ def log_ratios(
     Both are a row of shares for each question; ``floor`` is the least share that a class has after mixing.
 
     >>> log_ratios([[1, 1]], [[3, 1]], questions=1, classes=2, floor="1/4")
-    (235864, -301660)
+    (233983, -301657)
     """
     import numpy as np
 
