@@ -364,7 +364,7 @@ def test_without_torch_a_row_says_what_it_needs_and_does_not_vanish(monkeypatch:
         assert not told.refuted
     shown = CliRunner().invoke(app, ["audit", "--only", "training"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0
-    assert shown.stdout.count("needs sfumato[learning]") == 6 + 5  # six attacks on training, and five twins
+    assert shown.stdout.count("needs sfumato[learning]") == 7 + 6  # seven attacks on training, and six twins
     assert command.REFUTED == 4
 
 
