@@ -160,7 +160,7 @@ WRITTEN = {
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
     "ledger-backup.db",
-    *("releases", "evidence", "press.key.pub.cert", "witness", "a.ballot"),
+    *("releases", "evidence", "press.key.pub.cert", "press.key.pub.revoked", "standing.json", "witness", "a.ballot"),
 }
 PLAN = """kind = "plan"
 version = 1
