@@ -5,6 +5,9 @@ the last state and is lost in a crash was not released, and may be drawn again. 
 optimizer, a step of it is a release too: the state with its sum is written first.
 
 Proof: docs/proofs/training.md
+
+Over 600 lines because it is one course of a step: what reads rows, what puts back, what draws, what learns and what is
+written down must be seen together to see that nothing leaves between them.
 """
 
 import copy
