@@ -44,7 +44,7 @@ def table_of_pictures(found: dict[str, Any]) -> str:
 
 def table_of_epochs(found: dict[str, Any]) -> str:
     """ε and the mean accuracy of the weights after some of the epochs."""
-    shown = (1, 2, 5, 10, 20, 30, 40)
+    shown = (1, 2, 5, 10, 20, 40, 60, 80)
     lines = [
         "| after about this many epochs | " + " | ".join(str(epoch) for epoch in shown) + " |",
         "|---" * (len(shown) + 1) + "|",
