@@ -163,9 +163,12 @@ class RegressionResult(StudyResult):
             "high": [high for _, high in ends.values()],
         }
         if self.model in RATIOS:
-            columns[RATIOS[self.model]] = [_ratio(float(each)) for each in self._shown]
-            columns["ratio_low"] = [_ratio(low) for low, _ in ends.values()]
-            columns["ratio_high"] = [_ratio(high) for _, high in ends.values()]
+            # The exponential of an intercept compares nothing: a note says what it is.
+            compared = [nan if name == INTERCEPT else 1.0 for name in self.names]
+            shown = zip(compared, self._shown, ends.values(), strict=True)
+            ratios = [[of * _ratio(float(each)) for each in (one, low, high)] for of, one, (low, high) in shown]
+            for place, name in enumerate((RATIOS[self.model], "ratio_low", "ratio_high")):
+                columns[name] = [each[place] for each in ratios]
         return (ResultTable(name="coefficients", columns=columns),)
 
     @property
@@ -212,6 +215,9 @@ class RegressionResult(StudyResult):
             yield phrase("regression.spread", splines=str(self.splines))
         if not known.any():
             return
+        if self.model in RATIOS and INTERCEPT in self.names and known[self.names.index(INTERCEPT)]:
+            value = f"{_ratio(self.coefficients[INTERCEPT]):.3g}"
+            yield phrase(f"regression.{'odds' if self.model == 'logistic' else 'rate'}", value=value)
         if float(np.max(self._shifts[known])) > SHIFTED:
             yield phrase("regression.shifted", share=f"{float(np.max(self._shifts[known])):.2g}")
         if float(np.max(self.noise[known])) > NOISY:
