@@ -162,4 +162,6 @@ def test_tests_of_coefficients_that_are_0_reject_no_more_often_than_they_say(cas
     function, setting, asked = SIZES[case]
     seen = function(setting, runs=MANY, **asked)
     print(case, seen)
-    assert 1 - seen.covered <= 0.05 + 4.75 * sqrt(0.05 * 0.95 / MANY), seen
+    # Where the variance is measured results call their tests conservative, with at most 4%.
+    said = 0.05 if case.startswith("logistic") else 0.04
+    assert 1 - seen.covered <= said + 4.75 * sqrt(said * (1 - said) / MANY), seen

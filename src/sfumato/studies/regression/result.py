@@ -218,6 +218,8 @@ class RegressionResult(StudyResult):
         if self.model in RATIOS and INTERCEPT in self.names and known[self.names.index(INTERCEPT)]:
             value = f"{_ratio(self.coefficients[INTERCEPT]):.3g}"
             yield phrase(f"regression.{'odds' if self.model == 'logistic' else 'rate'}", value=value)
+        if self.splines and self.model != "logistic":
+            yield Phrase("regression.conservative")
         if float(np.max(self._shifts[known])) > SHIFTED:
             yield phrase("regression.shifted", share=f"{float(np.max(self._shifts[known])):.2g}")
         if float(np.max(self.noise[known])) > NOISY:
