@@ -176,11 +176,13 @@ def _of_cells(fit: CellFit, without: CellFit, truth: NDArray[np.float64], varian
 
 def _together(runs: int, seen: list[tuple]) -> Seen:
     definite, inside, naive = (np.concatenate(each) for each in zip(*seen, strict=True))
+    finite = np.broadcast_to(definite if definite.ndim > 1 else definite[:, None], inside.shape)
+    among = [float(inside[held, place].mean()) for place, held in enumerate(finite.T) if held.any()]
     return Seen(
         runs=runs,
-        finite=float(definite.mean()),
-        covered=float(np.where(definite[:, None], inside, True).mean(axis=0).min()),
-        covered_finite=float(inside[definite].mean(axis=0).min()) if definite.any() else nan,
+        finite=float(finite.mean(axis=0).min()),
+        covered=float(np.where(finite, inside, True).mean(axis=0).min()),
+        covered_finite=min(among, default=nan),
         naive=float(naive.mean(axis=0).min()),
     )
 

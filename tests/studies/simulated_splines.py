@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.studies.regression.design import BoundedNumber, CodedFactor, Design
+from sfumato.studies.regression.fieller import fieller_limits
 from sfumato.studies.regression.result import excess_of, heavier, strayed
 from sfumato.studies.regression.spline_fit import (
     ScoreModel,
@@ -116,10 +117,12 @@ def coverage(
         fit, without = (fit_splines(made, family, counts, each) for each in (variance, 0.0))
         total = np.einsum("...ii->...i", fit.covariance)
         away = _shift(setting, family, fit, counts) / np.sqrt(np.where(total > 0, total, 1.0))
-        wide = heavier(strayed(0.95, away), excess_of(fit.weights, variance, total, 3.0)) * np.sqrt(total)
+        reach = heavier(strayed(0.95, away), excess_of(fit.weights, variance, total, 3.0))
+        low, high = fieller_limits(fit.estimates, total, fit.doubt, fit.leaning, reach)
+        finite = fit.definite[:, None] & np.isfinite(high - low)
         away = np.abs(fit.estimates - truth)
         naive = away <= Z * np.sqrt(np.maximum(np.einsum("...ii->...i", without.covariance), 0.0))
-        seen.append((fit.definite, away <= wide, naive & fit.definite[:, None]))
+        seen.append((finite, (low <= truth) & (truth <= high), naive & fit.definite[:, None]))
     return _together(runs, seen)
 
 

@@ -251,10 +251,15 @@ def test_medians_and_differences(exact: SurvivalResult) -> None:
     assert exact.rmst_difference(10).estimate == pytest.approx(mean["estimate"][1] - mean["estimate"][0])
 
 
-def test_tests_between_groups(exact: SurvivalResult, table: Table) -> None:
+def test_tests_between_groups(exact: SurvivalResult, noisy: SurvivalResult, table: Table) -> None:
     assert exact.log_rank().p_value < 1e-4
     ratio = exact.hazard_ratio()
     assert ratio.interval()[0] < 0.5 < ratio.interval()[1]
+    assert 0 < float(str(ratio.table().columns["p"][0])) < 1e-4
+    for confidence in ("1/2", "4/5", "19/20"):  # the test and the limits are one
+        given = noisy.hazard_ratio()
+        low, high = given.interval(confidence)
+        assert (float(str(given.table().columns["p"][0])) <= 1 - float(Fraction(confidence))) == (not low < 1 < high)
     lost = table.survival("week", "died", until=12, by="arm").release(epsilon=0.001, even_if_useless=True).log_rank()
     if not lost.verdict:
         assert lost.p_value == 1

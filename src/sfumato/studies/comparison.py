@@ -227,9 +227,10 @@ class ContingencyResult(StudyResult):
     @property
     def notes(self) -> tuple[Word, ...]:
         """What is in the p-value, and where there is no verdict."""
-        kept = () if self._verdict else (Phrase("compare.no_verdict"),)
+        alone = "_p" if self.scores is None else ""
+        kept = () if self._verdict else (Phrase(f"compare.no_verdict{alone}"),)
         sloped = () if self.scores is None else (self._sloped(self.scores),)
-        return (*_notes(self.replicates), *sloped, Phrase(f"compare.size_{self._test}"), *kept, *self.said)
+        return (*_notes(self.replicates, alone), *sloped, Phrase(f"compare.size_{self._test}"), *kept, *self.said)
 
     def _sloped(self, scores: Sequence[float]) -> Word:
         """Of which share the slope is, and what the groups stand for."""
@@ -263,6 +264,7 @@ def _tested(test: str, p_value: float, replicates: int | None) -> tuple[Word, ..
     return (Phrase("study.chance", {"name": Phrase(f"compare.test_{test}"), "chance": p_text(p_value, replicates)}),)
 
 
-def _notes(replicates: int | None) -> tuple[Word, ...]:
+def _notes(replicates: int | None, alone: str = "") -> tuple[Word, ...]:
+    """What the figures are of; ``alone`` is "_p" where there is a p-value and no interval."""
     way = () if replicates is None else (Phrase("compare.bootstrap", {"replicates": f"{replicates:,}"}),)
-    return (Phrase("compare.holds"), *way, Phrase("compare.independent"))
+    return (Phrase(f"compare.holds{alone}"), *way, Phrase("compare.independent"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from sfumato.studies.exit_cells import ExitNoise, Floats, StudySteps
 from sfumato.studies.log_rank import clear_of_noise
@@ -18,17 +19,22 @@ __all__ = ["HazardRatios", "hazard_ratios"]
 
 GRID = np.linspace(-5.0, 5.0, 201)
 """Of the logarithm of the ratio: an interval that reaches an end is open there."""
+SAME = len(GRID) // 2  # where the ratio is 1
 PIECES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class HazardRatios:
-    """The logarithm of the ratio, its standard error, and limits, which may be infinite; nan where there is none."""
+    """The logarithm of the ratio, its standard error, and limits, which may be infinite; nan where there is none.
+
+    ``p`` is the p-value of the score test that the ratio is 1, by which the limits are found as well.
+    """
 
     log: Floats
     error: Floats
     low: Floats
     high: Floats
+    p: Floats
 
 
 def hazard_ratios(cells: Floats, noise: ExitNoise, factor: float) -> HazardRatios:
@@ -46,6 +52,7 @@ def hazard_ratios(cells: Floats, noise: ExitNoise, factor: float) -> HazardRatio
         error=np.where(clear, single.error, found.error),
         low=np.where(clear, single.low, found.low),
         high=np.where(clear, single.high, found.high),
+        p=np.where(clear, single.p, found.p),
     )
 
 
@@ -78,6 +85,7 @@ def _ratios(cells: Floats, steps: StudySteps, factor: float) -> HazardRatios:
         error=np.where(bounded, error, np.nan),
         low=np.where(sound, low, -np.inf),
         high=np.where(sound, high, np.inf),
+        p=np.where(bounded, 2 * ndtr(-np.abs(ratio[..., SAME])), np.nan),
     )
 
 

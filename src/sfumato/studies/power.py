@@ -362,14 +362,14 @@ def sample_size(design: _Design, noise: NoiseShape, alpha: float, wanted: float,
 
 
 def _enough_rows(design: _Design, noise: NoiseShape, alpha: float, wanted: float) -> int:
-    found = sample_size(design, noise, alpha, wanted)
-    reached = _power(design, found, noise, alpha)
+    # Power rises with the rows: where the most have too little, none fewer are looked at.
+    reached = _power(design, MOST, noise, alpha)
     if reached < wanted:
         raise InvalidInput(
-            f"{found:,} rows in each arm have a power of {reached:.3f} with this noise, so no "
+            f"{MOST:,} rows in each arm have a power of {reached:.3f} with this noise, so no "
             f"study reaches {wanted:.3g}; nothing was computed. Spend more ε."
         )
-    return found
+    return sample_size(design, noise, alpha, wanted)
 
 
 def _least_epsilon(design: _Design, n: int, alpha: float, wanted: float, made: Callable[[float], NoiseShape]) -> float:

@@ -108,6 +108,7 @@ COLUMNS = frozenset(
         "power_lost_to_noise",
         "power_without_noise",
         "price",
+        "proportion",
         "quantity",
         "raised_standard_deviation",
         "rate_ratio",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.description import Listed, OneLine, Word, phrase
+from sfumato.core.description import Listed, OneLine, Phrase, Word, phrase
 from sfumato.core.exact import Exact, rational
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release, only_release
@@ -35,6 +35,8 @@ Found = TypeVar("Found")
 Stratum = Label | tuple[Label, ...]
 Array = NDArray[np.float64]
 Kind = Literal["mean", "share", "ratio"]
+UNNAMED = frozenset({"mean", "proportion", "ratio"})
+"""What a measure is called to which nobody gave a name: each language has its own word for it."""
 BEYOND = 4.0  # standard deviations of its noise by which a counted number is above a size, or noise may explain it
 CAUTIOUS = 1.2816  # standard deviations by which the sampled rows are lowered before they shrink a variance
 
@@ -151,7 +153,8 @@ class StratifiedResult(StudyResult):
     def title(self) -> Word:
         """What was estimated, by which strata."""
         key = "strata.title_standard" if self.standard else "strata.title"
-        return phrase(key, outcome=OneLine(self.measure), by=OneLine(Listed(self.names)))
+        outcome = Phrase(f"study_column.{self.measure}") if self.measure in UNNAMED else self.measure
+        return phrase(key, outcome=OneLine(outcome), by=OneLine(Listed(self.names)))
 
     def tables(self, confidence: Exact = Fraction(19, 20)) -> tuple[ResultTable, ...]:
         """The estimates with intervals, and the strata: their weights, rows, estimates and intervals."""

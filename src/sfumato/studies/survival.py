@@ -335,13 +335,14 @@ class SurvivalResult(StudyResult):
             for other in self.cells[1:]:
                 found = hazard_ratios(np.stack([other, self.cells[0]]), self.noise, _factor(level))
                 ratio = [float(np.exp(value)) for value in (found.log, found.low, found.high)]
-                ends.append((*ratio, float(found.error)))
+                ends.append((*ratio, float(found.error), float(found.p)))
             columns: dict[str, Sequence[Cell]] = {
                 self.layout.by: list(self.layout.groups[1:]),
                 "estimate": [each[0] for each in ends],
                 "low": [each[1] for each in ends],
                 "high": [each[2] for each in ends],
                 "log_standard_error": [each[3] for each in ends],
+                "p": [each[4] for each in ends],
             }
             return ResultTable(name="hazard ratio", columns=columns)
 

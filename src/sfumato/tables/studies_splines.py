@@ -214,7 +214,8 @@ def _result(release: Release, asked: _Asked, model: ModelKind, family: ScoreMode
         clipped=(*(() if asked.keys is not None else (design.outcome.name,)), *held),
         splines=asked.made.bases[0].size if asked.made.bases else 0,
         shift=shift,
-        told_apart=float(fit.clear),
+        doubt=fit.doubt,
+        leaning=fit.leaning,
         robust=straight,
     )
 

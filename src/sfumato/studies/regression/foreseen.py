@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.studies.regression.cells import CellFit
+from sfumato.studies.regression.fieller import fieller_limits
 from sfumato.studies.regression.spline_fit import ScoreModel, SplineDesign, SplineFit, fit_splines
 from sfumato.studies.regression.splines import STEPS
 
 __all__ = ["NoiseForeseen", "foreseen_in_cells", "foreseen_in_splines", "outcome_shares"]
+
+NORMAL = 1.96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,5 +63,13 @@ def _compared(noisy: SplineFit | CellFit, silent: SplineFit | CellFit) -> NoiseF
     share = float(noisy.noise[start:].max())
     if not bool(noisy.definite):
         return NoiseForeseen(share=share, wider=inf)
-    with_noise, without = (np.diagonal(each.covariance)[start:] for each in (noisy, silent))
-    return NoiseForeseen(share=share, wider=float(np.sqrt(with_noise / np.maximum(without, 1e-300)).max()))
+    with_noise, without = (_width(each)[start:] for each in (noisy, silent))
+    return NoiseForeseen(share=share, wider=float((with_noise / np.maximum(without, 1e-150)).max()))
+
+
+def _width(fit: SplineFit | CellFit) -> NDArray[np.float64]:
+    total = np.diagonal(fit.covariance)
+    none = np.zeros_like(total)
+    information = (fit.doubt, fit.leaning) if isinstance(fit, SplineFit) else (none, none)
+    low, high = fieller_limits(none, total, *information, NORMAL)
+    return np.asarray(high - low)

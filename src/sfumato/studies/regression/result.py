@@ -13,6 +13,7 @@ from sfumato.core.description import Listed, Phrase, Word, phrase
 from sfumato.core.exact import Exact, decimal_up, probability
 from sfumato.core.picture import Picture, PictureRow
 from sfumato.core.release import Release
+from sfumato.studies.regression.fieller import fieller_limits, fieller_ratio
 from sfumato.studies.result import Cell, ResultTable, StudyResult
 
 __all__ = ["ModelKind", "RegressionResult", "excess_of", "heavier", "lighter", "strayed"]
@@ -21,7 +22,8 @@ ModelKind = Literal["linear", "logistic", "poisson"]
 RATIOS = {"logistic": "odds_ratio", "poisson": "rate_ratio"}
 INTERCEPT = "Intercept"
 NOISY = 0.5  # from this share of noise on intervals are wider than need be
-CLOSE = 6.0  # below this many deviations of its noise, what tells covariates apart may be noise that was lucky
+CLOSE = 6.0  # below this many deviations of its noise, the information on a coefficient makes its interval wider
+ESTIMATED = 0.95  # where an interval at this level has no end there is no estimate
 SHIFTED = 0.1  # from this share of a standard error on it is said how much splines widen the intervals
 
 
@@ -57,8 +59,10 @@ class RegressionResult(StudyResult):
     """Over how many splines each number was spread; 0 where none was."""
     shift: NDArray[np.float64] | None = None
     """How far each estimate may be off because splines cannot follow the model exactly: intervals allow for it."""
-    told_apart: float = inf
-    """How much tells the covariates apart, in standard deviations of its noise."""
+    doubt: NDArray[np.float64] | None = None
+    """The variance of the noise in the information on each coefficient, over the square of that information."""
+    leaning: NDArray[np.float64] | None = None
+    """The covariance of that noise with the noise of the coefficient."""
     robust: bool = False
     """Whether the variance of the residuals was measured, so that it may depend on the covariates."""
 
@@ -70,7 +74,7 @@ class RegressionResult(StudyResult):
     @property
     def coefficients(self) -> dict[str, float]:
         """The estimates by name; ``nan`` where there are none."""
-        return dict(zip(self.names, map(float, self.estimates), strict=True))
+        return dict(zip(self.names, map(float, self._shown), strict=True))
 
     @property
     def standard_errors(self) -> dict[str, float]:
@@ -78,26 +82,49 @@ class RegressionResult(StudyResult):
         return dict(zip(self.names, map(float, self._errors), strict=True))
 
     @property
+    def _shown(self) -> NDArray[np.float64]:
+        return np.where(self._known, self.estimates, nan)
+
+    @property
     def _errors(self) -> NDArray[np.float64]:
+        return np.where(self._known, np.sqrt(self._total), nan)
+
+    @property
+    def _total(self) -> NDArray[np.float64]:
         if self.covariance is None:
-            return np.full(len(self.names), nan)
-        return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
+            return np.zeros(len(self.names))
+        return np.asarray(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @property
+    def _of_information(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        none = np.zeros(len(self.names))
+        return none if self.doubt is None else self.doubt, none if self.leaning is None else self.leaning
+
+    @property
+    def _known(self) -> NDArray[np.bool_]:
+        """Which coefficients have an estimate: those whose interval has ends."""
+        if self.covariance is None:
+            return np.zeros(len(self.names), dtype=bool)
+        return np.asarray(self._reach(ESTIMATED) ** 2 * self._of_information[0] < 1)
 
     @property
     def _shifts(self) -> NDArray[np.float64]:
         """How far splines may have shifted each estimate, in standard errors."""
         if self.shift is None:
             return np.zeros(len(self.names))
-        return np.asarray(self.shift / np.where(self._errors > 0, self._errors, 1.0))
+        return np.asarray(self.shift / np.sqrt(np.where(self._total > 0, self._total, 1.0)))
+
+    def _reach(self, level: float) -> NDArray[np.float64]:
+        """Within how many standard errors of an estimate values are kept."""
+        return heavier(strayed(level, self._shifts, self.free), self.excess)
 
     def interval(self, confidence: Exact = Fraction(19, 20)) -> dict[str, tuple[float, float]]:
         """Low and high of each coefficient, by name."""
         level = float(probability(confidence, "confidence"))
         if self.covariance is None:
             return dict.fromkeys(self.names, (-inf, inf))
-        wide = heavier(strayed(level, self._shifts, self.free), self.excess) * self._errors
-        ends = zip(self.estimates - wide, self.estimates + wide, strict=True)
-        return {name: (float(low), float(high)) for name, (low, high) in zip(self.names, ends, strict=True)}
+        ends = fieller_limits(self.estimates, self._total, *self._of_information, self._reach(level))
+        return {name: (float(low), float(high)) for name, low, high in zip(self.names, *ends, strict=True)}
 
     @property
     def p_values(self) -> dict[str, float]:
@@ -108,11 +135,15 @@ class RegressionResult(StudyResult):
     def _p(self) -> list[float]:
         from scipy import stats
 
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.abs(self.estimates / self._errors)
         law = stats.t(self.free) if isfinite(self.free) else stats.norm
-        z, away = lighter(z, self.excess), self._shifts
+        z, away = lighter(np.abs(self._z), self.excess), self._shifts
         return [float(each) for each in law.sf(z - away) + law.sf(z + away)]
+
+    @property
+    def _z(self) -> NDArray[np.float64]:
+        """Estimates in the standard errors that they have where the coefficient is 0."""
+        shown = self._shown
+        return np.asarray(np.sign(shown) * fieller_ratio(-shown, self._total, *self._of_information))
 
     @property
     def title(self) -> Word:
@@ -122,21 +153,22 @@ class RegressionResult(StudyResult):
     def tables(self, confidence: Exact = Fraction(19, 20)) -> tuple[ResultTable, ...]:
         """One table, a row for each coefficient."""
         ends = self.interval(confidence)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = self.estimates / self._errors
         columns: dict[str, Sequence[Cell]] = {
             "term": list(self.names),
-            "coefficient": [float(each) for each in self.estimates],
+            "coefficient": [float(each) for each in self._shown],
             "standard_error": [float(each) for each in self._errors],
-            "z": [float(each) for each in z],
+            "z": [float(each) for each in self._z],
             "p": self._p,
             "low": [low for low, _ in ends.values()],
             "high": [high for _, high in ends.values()],
         }
         if self.model in RATIOS:
-            columns[RATIOS[self.model]] = [_ratio(float(each)) for each in self.estimates]
-            columns["ratio_low"] = [_ratio(low) for low, _ in ends.values()]
-            columns["ratio_high"] = [_ratio(high) for _, high in ends.values()]
+            # The exponential of an intercept compares nothing: a note says what it is.
+            compared = [nan if name == INTERCEPT else 1.0 for name in self.names]
+            shown = zip(compared, self._shown, ends.values(), strict=True)
+            ratios = [[of * _ratio(float(each)) for each in (one, low, high)] for of, one, (low, high) in shown]
+            for place, name in enumerate((RATIOS[self.model], "ratio_low", "ratio_high")):
+                columns[name] = [each[place] for each in ratios]
         return (ResultTable(name="coefficients", columns=columns),)
 
     @property
@@ -166,8 +198,11 @@ class RegressionResult(StudyResult):
         return tuple(self._noted())
 
     def _noted(self) -> Iterator[Word]:
-        if self.covariance is None:
+        known = self._known
+        if not known.any():
             yield Phrase("regression.no_interval")
+        elif not known.all():
+            yield phrase("regression.open", terms=Listed(tuple(np.array(self.names)[~known])))
         yield Phrase("regression.population")
         if self.clipped:
             yield phrase("regression.clipped", columns=Listed(self.clipped))
@@ -178,16 +213,25 @@ class RegressionResult(StudyResult):
         yield Phrase(f"regression.assumes_{'robust' if self.robust else self.model}")
         if self.splines:
             yield phrase("regression.spread", splines=str(self.splines))
-        if self.covariance is not None and float(np.max(self._shifts)) > SHIFTED:
-            yield phrase("regression.shifted", share=f"{float(np.max(self._shifts)):.2g}")
-        if self.covariance is not None and float(np.max(self.noise)) > NOISY:
-            yield phrase("regression.noisy", percent=f"{100 * float(np.max(self.noise)):.0f}")
-        if self.covariance is not None and self.told_apart < CLOSE:
-            yield phrase("regression.close", ratio=f"{self.told_apart:.1f}")
+        if not known.any():
+            return
+        if self.model in RATIOS and INTERCEPT in self.names and known[self.names.index(INTERCEPT)]:
+            value = f"{_ratio(self.coefficients[INTERCEPT]):.3g}"
+            yield phrase(f"regression.{'odds' if self.model == 'logistic' else 'rate'}", value=value)
+        if self.splines and self.model != "logistic":
+            yield Phrase("regression.conservative")
+        if float(np.max(self._shifts[known])) > SHIFTED:
+            yield phrase("regression.shifted", share=f"{float(np.max(self._shifts[known])):.2g}")
+        if float(np.max(self.noise[known])) > NOISY:
+            yield phrase("regression.noisy", percent=f"{100 * float(np.max(self.noise[known])):.0f}")
+        near = 1 / np.sqrt(np.maximum(self._of_information[0], 1e-12))
+        if float(np.min(near[known])) < CLOSE:
+            yield phrase("regression.close", ratio=f"{float(np.min(near[known])):.1f}")
 
     def picture(self, confidence: Exact = Fraction(19, 20)) -> Picture | None:
         """A forest plot of all coefficients but the intercept; ratios on a logarithmic axis."""
-        if self.covariance is None or len(self.names) < 2:
+        known = dict(zip(self.names, self._known, strict=True))
+        if not any(held for name, held in known.items() if name != INTERCEPT):
             return None
         ratio = self.model in RATIOS
         shown = [
@@ -200,7 +244,7 @@ class RegressionResult(StudyResult):
             for (name, value), (low, high) in zip(
                 self.coefficients.items(), self.interval(confidence).values(), strict=True
             )
-            if name != INTERCEPT
+            if name != INTERCEPT and known[name]
         ]
         percent = f"{100 * float(probability(confidence, 'confidence')):g}"
         return Picture(

@@ -30,7 +30,6 @@ __all__ = [
 
 UPWARD = 1.2816  # noise makes a variance too small in one of ten: raised by this many standard deviations of it
 ITERATIONS, CLOSE, FURTHEST, STRIDE = 60, 1e-9, 12.0, 2.0
-CLEAR = 4.0  # standard deviations of its noise by which the least information is above 0, or there is no estimate
 DENSE = {0: 1, 1: 600, 2: 60, 3: 24, 4: 14}
 """At how many lattice points of each number the error of splines is looked for, by how many numbers there are."""
 
@@ -175,8 +174,10 @@ class SplineFit:
     """How each coefficient depends on the noise of each number."""
     inverse: NDArray[np.float64]
     """What turns an error of the score into one of the coefficients."""
-    clear: NDArray[np.float64]
-    """By how many standard deviations of its noise the least information is above 0, where that is fewest."""
+    doubt: NDArray[np.float64]
+    """The variance of the noise in the information on each coefficient, over the square of that information."""
+    leaning: NDArray[np.float64]
+    """How that noise goes together with the noise of the coefficient: their covariance."""
 
 
 def fit_splines(
@@ -202,8 +203,6 @@ def fit_splines(
     estimates = np.zeros((*ahead, size))
     estimates[..., 0] = family.start(parts)
     active = np.ones(ahead, dtype=bool)
-    first = family.terms(estimates @ columns.T)
-    before = _clearness(_square(np.sum(first.slope * nodes, axis=-2) @ pairs), made, first, variance)
     for _ in range(ITERATIONS):
         at = family.terms(estimates @ columns.T)
         score = np.sum(at.score * nodes, axis=-2) @ columns
@@ -217,9 +216,8 @@ def fit_splines(
     predicted = estimates @ columns.T
     at = family.terms(predicted)
     slopes = _square(np.sum(at.slope * nodes, axis=-2) @ pairs)
-    # Judged before the search as well: solutions that noise drove far off can look as if they were well known.
-    clear = np.minimum(before, _clearness(slopes, made, at, variance))
-    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST) & (clear > CLEAR)
+    definite = ~active & (np.max(np.abs(predicted), axis=-1) < FURTHEST)
+    definite &= np.linalg.eigvalsh(np.nan_to_num(slopes))[..., 0] > 0
     inverse = _inverse(np.where(definite[..., None, None], slopes, np.eye(size)))
     if scale is not None:
         inverse = scale @ inverse
@@ -232,6 +230,8 @@ def fit_splines(
     covariance = sampled + of_noise
     total = np.einsum("...ii->...i", covariance)
     share = np.einsum("...ii->...i", of_noise) / np.where(total > 0, total, 1.0)
+    directions = covariance / np.where(total > 0, total, 1.0)[..., None, :]
+    of_information = _informed(made, at, inverse, directions if scale is None else np.linalg.solve(scale, directions))
     return SplineFit(
         estimates=estimates,
         covariance=covariance,
@@ -240,22 +240,23 @@ def fit_splines(
         noise=share,
         weights=weights,
         inverse=inverse,
-        clear=clear,
+        doubt=variance * np.sum(of_information**2, axis=-1),
+        leaning=variance * np.sum(of_information * weights, axis=-1),
     )
 
 
-def _clearness(slopes: NDArray[np.float64], made: SplineDesign, at: ScoreTerms, variance: float) -> NDArray[np.float64]:
-    """How much is told of the direction of coefficients that the counts tell least of, in deviations of its noise.
+def _informed(
+    made: SplineDesign, at: ScoreTerms, inverse: NDArray[np.float64], directions: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How the information on each coefficient depends on the noise of each count, that information being 1.
 
-    A column that is constant, or another one times a number, has a direction of which they tell nothing: noise alone
-    then makes the information of it positive in half of all fits.
+    ``directions`` has a column for each coefficient: where all coded ones likeliest lie if this one is larger by 1. The
+    information is what such a step does to the score that the coefficient is read off; that on a covariate which is
+    close to others, or hardly varies, is mostly noise.
     """
-    information, directions = np.linalg.eigh(np.nan_to_num(slopes))
-    least = np.squeeze(made.columns @ directions[..., :1], axis=-1) ** 2
-    weights = to_cells(_by_cell(at.slope * least[..., None, :], made), made.bases)
-    noise = np.sqrt(variance * np.sum(weights.reshape(*weights.shape[:-3], -1) ** 2, axis=-1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.nan_to_num(information[..., 0] / noise, nan=0.0, posinf=np.inf, neginf=-np.inf))
+    stepped = np.swapaxes((made.columns @ directions) * (made.columns @ np.swapaxes(inverse, -1, -2)), -1, -2)
+    found = to_cells(_by_cell(at.slope[..., None, :, :] * stepped[..., :, None, :], made), made.bases)
+    return found.reshape(*found.shape[:-3], -1)
 
 
 def _raised(
