@@ -95,6 +95,7 @@ class Synthesis:
         import pyarrow as pa
 
         from sfumato.studies.draws import seeded_by
+        from sfumato.synthesis.agreement import associations
         from sfumato.synthesis.making import made_rows
         from sfumato.synthesis.measured import Layout, MeasuredTable, total_of
 
@@ -138,7 +139,15 @@ class Synthesis:
             declared_rows=self.rows is not None,
         )
         named = pa.table(arrays, names=[column.name for column in self.columns])
-        return SyntheticTable(release=release, rows=named, quality=quality)
+        fitted = np.eye(len(self.columns)) if found.pairs is None else associations(found.pairs, layout)
+        return SyntheticTable(
+            release=release,
+            rows=named,
+            quality=quality,
+            columns=self.columns,
+            measured=tuple(measured),
+            fitted_association=fitted,
+        )
 
     def _asked(self, plan: MeasurementPlan) -> Question:
         query = WeightedMarginals(
