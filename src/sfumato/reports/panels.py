@@ -14,10 +14,13 @@ from sfumato.reports.words.rendering import one_line, render
 
 __all__ = ["NUMBERS_UP_TO", "bars", "heat", "top_of"]
 
-NAME, BAR, FIGURE, ROW = 96, 150, 44, 20
+NAME, BAR, FIGURE, ROW = 150, 130, 44, 20
+"""The most room for names, that for bars and figures, and the height of a row, in pixels."""
+LEAST_NAME = 60
 LETTER = 6.3
 """The width of a letter at 11 pixels, as most fonts have it; a Chinese sign is twice as wide."""
-LABEL = 104
+LABEL = 132
+"""The most room for the names of a heat map."""
 NUMBERS_UP_TO = 10
 """Columns of a heat map up to which its figures stand in its cells."""
 WIDE = 340
@@ -36,43 +39,46 @@ def bars(panel: BarPanel, language: str) -> Markup:
     """
     reach = max([end for row in panel.rows for end in (row.value, row.beside, row.high) if end is not None] or [1.0])
     reach = max(reach, 1e-9)
+    names = [one_line(render(row.name, language)) for row in panel.rows]
+    room = min(NAME, max([LEAST_NAME, *(LETTER * text_width(name) + 8 for name in names)]))
     parts = []
-    for place, row in enumerate(panel.rows):
-        y, name = place * ROW, one_line(render(row.name, language))
+    for place, (name, row) in enumerate(zip(names, panel.rows, strict=True)):
+        y = place * ROW
         wide = BAR * min(max(row.value, 0.0), reach) / reach
-        parts.append(_text(NAME - 6, y + 14, _short(name, NAME - 8), anchor="end", whole=name))
-        parts.append(f'<rect x="{NAME}" y="{y + 4}" width="{wide:.1f}" height="12" fill="{COLOURS.band}"/>')
+        parts.append(_text(room - 6, y + 14, _short(name, room - 8), anchor="end", whole=name))
+        parts.append(f'<rect x="{room:.1f}" y="{y + 4}" width="{wide:.1f}" height="12" fill="{COLOURS.band}"/>')
         if row.low is not None and row.high is not None:
-            low, high = (NAME + BAR * min(max(end, 0.0), reach) / reach for end in (row.low, row.high))
+            low, high = (room + BAR * min(max(end, 0.0), reach) / reach for end in (row.low, row.high))
             parts.append(
                 f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y + 10}" y2="{y + 10}" stroke="{COLOURS.mark}" '
                 'stroke-width="2"/>'
             )
         if row.beside is not None:
-            at = NAME + BAR * min(max(row.beside, 0.0), reach) / reach
+            at = room + BAR * min(max(row.beside, 0.0), reach) / reach
             parts.append(f'<rect x="{at - 1.5:.1f}" y="{y + 3}" width="3" height="14" fill="{COLOURS.mark}"/>')
-        parts.append(_text(NAME + BAR + 6, y + 14, percent(row.value), colour=COLOURS.quiet))
-    return _svg(NAME + BAR + FIGURE, ROW * len(panel.rows), parts)
+        parts.append(_text(room + BAR + 6, y + 14, percent(row.value), colour=COLOURS.quiet))
+    return _svg(room + BAR + FIGURE, ROW * len(panel.rows), parts)
 
 
 def heat(drawn: HeatMap, top: float) -> Markup:
     """A square of shades, from the paper for 0 to the darkest for ``top``; with figures where there are few columns."""
     number = len(drawn.names)
     side = max(12, min(30, WIDE // max(number, 1)))
-    high = LABEL if number > 1 else ROW
+    names = [one_line(name) for name in drawn.names]
+    room = min(LABEL, max([LEAST_NAME, *(LETTER * text_width(name) + 8 for name in names)]))
     parts = []
-    for row, name in enumerate(drawn.names):
-        clean = one_line(name)
-        parts.append(_text(LABEL - 6, high + row * side + side / 2 + 4, _short(clean, LABEL - 8), "end", clean))
-        x, y = LABEL + row * side + side / 2 + 4, high - 6
-        short = escape(_short(clean, high - 8))
+    for row, clean in enumerate(names):
+        short = _short(clean, room - 8)
+        parts.append(_text(room - 6, room + row * side + side / 2 + 4, short, "end", clean))
+        x, y = room + row * side + side / 2 + 4, room - 6
         parts.append(
-            f'<text x="{x:.1f}" y="{y}" font-size="11" fill="{COLOURS.ink}" transform="rotate(-90 {x:.1f} {y})">'
-            f"<title>{escape(clean)}</title>{short}</text>"
+            f'<text x="{x:.1f}" y="{y:.1f}" font-size="11" fill="{COLOURS.ink}" '
+            f'transform="rotate(-90 {x:.1f} {y:.1f})">'
+            f"<title>{escape(clean)}</title>{escape(short)}</text>"
         )
         for column, value in enumerate(drawn.values[row]):
-            parts += _cell(LABEL + column * side, high + row * side, side, value, top, figures=number <= NUMBERS_UP_TO)
-    return _svg(LABEL + number * side + 4, high + number * side + 4, parts)
+            parts += _cell(room + column * side, room + row * side, side, value, top, figures=number <= NUMBERS_UP_TO)
+    return _svg(room + number * side + 4, room + number * side + 4, parts)
 
 
 def top_of(maps: tuple[HeatMap, ...]) -> float:
@@ -95,7 +101,7 @@ def percent(value: float) -> str:
 
 
 def _cell(x: float, y: float, side: int, value: float | None, top: float, *, figures: bool) -> list[str]:
-    size = f'x="{x}" y="{y}" width="{side - 1}" height="{side - 1}"'
+    size = f'x="{x:.1f}" y="{y:.1f}" width="{side - 1}" height="{side - 1}"'
     if value is None:
         return [f'<rect {size} fill="{COLOURS.line}"/>']
     shade = min(max(value / top, 0.0), 1.0)
@@ -118,15 +124,13 @@ def _text(
 
 
 def _short(text: str, room: float) -> str:
-    """A text that fits, with an ellipsis where it was cut."""
+    """A text that fits: its beginning and its end, with an ellipsis between where it was cut."""
     if text_width(text) * LETTER <= room:
         return text
-    kept = ""
-    for sign in text:
-        if (text_width(kept + sign) + 1) * LETTER > room:
-            break
-        kept += sign
-    return f"{kept}…"
+    ends = len(text) // 2, len(text) - len(text) // 2
+    while sum(ends) > 2 and (text_width(text[: ends[0]] + text[-ends[1] :]) + 1) * LETTER > room:
+        ends = (ends[0] - 1, ends[1]) if ends[0] >= ends[1] else (ends[0], ends[1] - 1)
+    return f"{text[: ends[0]]}…{text[-ends[1] :]}"
 
 
 def _svg(wide: float, high: float, parts: list[str]) -> Markup:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sfumato.synthesis.measured import Layout
     from sfumato.tables.table import Table
 
-__all__ = ["Synthesis", "synthesis_of"]
+__all__ = ["Synthesis", "cells_as_keys", "synthesis_of"]
 
 BINS = 16
 MOST_BINS = 1_000
@@ -214,7 +214,7 @@ def synthesis_of(
     return Synthesis(
         table=table,
         columns=tuple(made),
-        keys=tuple(_keys(table, column) for column in made),
+        keys=tuple(cells_as_keys(table, column) for column in made),
         rows=rows,
         expected=table.n_units if table.n_units is not None and table.predicate is None else rows,
         workload=_workload(workload, place),
@@ -290,7 +290,7 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
     return BinnedColumn(name=name, edges=edges, whole=whole, days=days, missing=missing)
 
 
-def _keys(table: "Table", column: SyntheticColumn) -> Keys:
+def cells_as_keys(table: "Table", column: SyntheticColumn) -> Keys:
     """The cells of a column as groups of the question; what lies beyond the bounds is in the first or the last bin."""
     if isinstance(column, ListedColumn):
         return table.keys[column.name]
