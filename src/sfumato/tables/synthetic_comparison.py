@@ -144,8 +144,8 @@ def _keys(table: "Table", column: SyntheticColumn) -> Keys:
         if declared is None or tuple(map(str, declared.labels)) != tuple(map(str, column.values)):
             raise InvalidInput(
                 f"the table does not declare the keys of {column.name!r} that the synthetic rows have; nothing was "
-                f"read and nothing was spent. Say table.with_keys({column.name}=[...]) with the same values in the same "
-                "order."
+                f"read and nothing was spent. Say table.with_keys({column.name}=[...]) with the same values in the "
+                "same order."
             )
     return cells_as_keys(table, column)
 
