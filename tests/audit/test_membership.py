@@ -1,4 +1,4 @@
-"""Membership attacks on synthetic rows: within the bound on ours, above it on rows drawn from the data, honest limits."""
+"""Membership attacks on synthetic rows: within the bound on ours, above it on rows of the data, honest limits."""
 
 import numpy as np
 import pytest

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
-from math import sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, positive, rational
@@ -296,7 +296,7 @@ def cells_as_keys(table: "Table", column: SyntheticColumn) -> Keys:
         return table.keys[column.name]
     inner = column.edges[1:-1]
     edges: list[object] = [
-        date.fromordinal(int(edge)) if column.days else int(edge) if column.whole else edge for edge in inner
+        date.fromordinal(int(edge)) if column.days else ceil(edge) if column.whole else edge for edge in inner
     ]
     cut = col(column.name).cut(edges, below=True, above=True)
     return Keys(column=column.name, values=table._computed(column.name, cut).values, value=cut.node)

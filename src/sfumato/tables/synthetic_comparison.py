@@ -1,6 +1,7 @@
 """Synthetic rows compared with the rows of a table: one question for all tables, and for the test of a model."""
 
 from itertools import combinations
+from math import ceil
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import natural
@@ -29,6 +30,8 @@ __all__ = ["comparison_of"]
 SHARES = {"score": 0.3, "one": 0.2, "two": 0.5}
 """How the cost is shared by the test of a model, tables of one column and tables of two."""
 MOST_BINS = 100
+LEAST_SIGMA = 1e-6
+"""Of numbers whose noise is too small for a double to tell it from none."""
 
 
 def comparison_of(
@@ -93,7 +96,7 @@ def comparison_of(
     )
 
     def compared(release: Release) -> SyntheticComparison:
-        sigma = float(release.statement.law.variance) ** 0.5
+        sigma = max(float(release.statement.law.variance) ** 0.5, LEAST_SIGMA)
         found = [
             MeasuredTable(
                 columns=some,
@@ -173,7 +176,7 @@ def _points(table: "Table", column: SyntheticColumn, points: tuple[int, ...]) ->
 
         chosen = when(value.isnull()).then(points[-1] if column.missing else 0)
         for edge, each in zip(column.edges[1:-1], points, strict=False):
-            end = date.fromordinal(int(edge)) if column.days else int(edge) if column.whole else edge
+            end = date.fromordinal(int(edge)) if column.days else ceil(edge) if column.whole else edge
             chosen = chosen.when(value < end).then(each)
         return chosen.otherwise(points[column.bins - 1])
     first, *rest = zip(table.keys[column.name].values, points, strict=False)
