@@ -944,6 +944,29 @@ def synthetic_rows_are_said_to_hold_nobody(original: Any) -> Any:
     return lambda self, language="en": f"{original(self, language)}\nNo real person is inside. 不含真实个人。"
 
 
+@broken(
+    "sfumato.tables.queries.weighted_marginals:WeightedMarginals.sensitivity",
+    claims=["S0-27"],
+    first=["membership"],
+)
+def synthetic_rows_forget_the_weights_of_their_tables(original: Any) -> Any:
+    def sensitivity(self: Any, unit: Any, limit: Any) -> Any:
+        return original(dataclasses.replace(self, weights=(1,) * len(self.weights)), unit, limit)
+
+    return sensitivity
+
+
+@broken("sfumato.synthesis.comparison:SyntheticComparison.distances", claims=["S0-27"], first=["comparison"])
+def a_comparison_with_the_data_has_no_intervals(original: Any) -> Any:
+    def distances(self: Any, *given: Any) -> Any:
+        return {
+            names: tuple(dataclasses.replace(each, low=each.value + 1) for each in both)
+            for names, both in original(self, *given).items()
+        }
+
+    return distances
+
+
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:
     """Each break with each of its claims, or with those of them that are wanted."""
     wanted = set(claims)

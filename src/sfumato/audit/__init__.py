@@ -5,7 +5,35 @@ never prove privacy: where nothing was found, nothing was found.
 """
 
 from sfumato.audit.bounds import epsilon_lower_bound
+from sfumato.audit.membership import (
+    MembershipAuc,
+    auc_bound,
+    closest_record,
+    gaussian_auc_bound,
+    likelihood_ratio,
+    membership_auc,
+    membership_game,
+    membership_split,
+    row_density,
+)
 from sfumato.audit.registry import ATTACKS, TWINS, audit
 from sfumato.audit.verdict import Attack, Drawn, Verdict
 
-__all__ = ["ATTACKS", "TWINS", "Attack", "Drawn", "Verdict", "audit", "epsilon_lower_bound"]
+__all__ = [
+    "ATTACKS",
+    "TWINS",
+    "Attack",
+    "Drawn",
+    "MembershipAuc",
+    "Verdict",
+    "auc_bound",
+    "audit",
+    "closest_record",
+    "epsilon_lower_bound",
+    "gaussian_auc_bound",
+    "likelihood_ratio",
+    "membership_auc",
+    "membership_game",
+    "membership_split",
+    "row_density",
+]

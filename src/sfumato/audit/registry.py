@@ -35,6 +35,7 @@ from sfumato.audit.product import PRODUCT, PRODUCT_BOUNDS
 from sfumato.audit.searches import SEARCHES
 from sfumato.audit.series import claimed, series, told
 from sfumato.audit.supports import float_laplace, support
+from sfumato.audit.synthetic_rows import MEMBERSHIP, RESAMPLED
 from sfumato.audit.vectors import (
     cube,
     degree_vector,
@@ -270,6 +271,7 @@ ATTACKS: tuple[Attack | Drawn, ...] = (
     *PRODUCT,
     *SEARCHES,
     *PRODUCT_BOUNDS,
+    MEMBERSHIP,
     *(attack for sound, _ in _MADE for attack in sound),
 )
 
@@ -371,6 +373,7 @@ _SEEN = {attack.kind for attack in DRAWN}
 # Of whole releases, those are broken here whose mechanism has no broken copy yet; the suite breaks all of them.
 TWINS: tuple[Attack | Drawn, ...] = (
     *_BROKEN,
+    RESAMPLED,
     *(attack.twin for attack in DRAWN),
     *(attack.twin for attack in (*PRODUCT, *SEARCHES) if attack.kind not in _SEEN),
     *(attack for _, broken in _MADE for attack in broken),

@@ -25,6 +25,8 @@ from sfumato.errors import InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.core.document_page import DocumentPage
+
 __all__ = [
     "Presenter",
     "Release",
@@ -68,6 +70,12 @@ class Presenter(Protocol):
 
     def report(self, release: "Release", path: Path, languages: Sequence[str], reason: str, legal_basis: str) -> Path:
         """Write the release as one page, which needs nothing else."""
+        ...
+
+    def document(
+        self, page: "DocumentPage", path: Path, languages: Sequence[str], reason: str, legal_basis: str
+    ) -> Path:
+        """Write a page about what was made of a release."""
         ...
 
     def workbook(

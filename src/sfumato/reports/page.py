@@ -34,7 +34,20 @@ from sfumato.reports.words import AUDIENCES, Span
 from sfumato.reports.words.figures import one_line, span_figure
 from sfumato.reports.words.rendering import render as say
 
-__all__ = ["file_name", "page", "pdf", "snippet", "write"]
+__all__ = [
+    "Card",
+    "Face",
+    "file_name",
+    "language_switch",
+    "page",
+    "page_style",
+    "pdf",
+    "saved_certificate",
+    "snippet",
+    "write",
+    "write_text",
+    "wrong_ending",
+]
 
 MOST_ROWS, MOST_POINTS, MOST_AT_A_GLANCE = 2_000, 300, 4
 
@@ -121,9 +134,9 @@ def page(
     return render(
         "page.html",
         parts=[_part(shown, language) for language in languages],
-        certificate=_certificate(release, languages),
-        style=_style(),
-        switch=_switch(languages),
+        certificate=saved_certificate(release, languages),
+        style=page_style(),
+        switch=language_switch(languages),
         switched=len(languages) > 1 and not unfolded,
         unfolded=unfolded,
     )
@@ -148,10 +161,20 @@ def write(
         case ".html" | ".htm":
             text = page(release, languages, grounds=grounds)
         case ending:
-            raise InvalidInput(
-                f"{target.name} is to be a {ending or 'file without an ending'}, and reports are written as .html or "
-                ".pdf. Nothing was written. Choose one of these endings."
-            )
+            raise wrong_ending(target, ending)
+    return write_text(text, target)
+
+
+def wrong_ending(target: Path, ending: str) -> InvalidInput:
+    """The error for a file that is neither a web page nor paper."""
+    return InvalidInput(
+        f"{target.name} is to be a {ending or 'file without an ending'}, and reports are written as .html or "
+        ".pdf. Nothing was written. Choose one of these endings."
+    )
+
+
+def write_text(text: str, target: Path) -> Path:
+    """Write a page, and say what is wrong with its place where that fails."""
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as wrong:
@@ -172,13 +195,14 @@ def file_name(dataset: Dataset, identifier: str) -> str:
 
 
 @cache
-def _style() -> Markup:
+def page_style() -> Markup:
+    """The style of a page, with the colours of both themes."""
     text = resources.files("sfumato.reports").joinpath("style.css").read_text("utf-8")
     return Markup(f"{paint()}\n{text}")
 
 
 @cache
-def _switch(languages: tuple[str, ...]) -> Markup:
+def language_switch(languages: tuple[str, ...]) -> Markup:
     """Style that hides every language but one: the one that the address points into, else the first.
 
     A link to a part of the page in some language thus shows that language, with no script, from a bookmark too.
@@ -270,7 +294,8 @@ def _paragraphs(shown: Publication | Draft, language: str, audience: str = "publ
     return shown.text(language, audience).split("\n\n")
 
 
-def _certificate(release: Release, languages: Sequence[str]) -> Saved:
+def saved_certificate(release: Release, languages: Sequence[str]) -> Saved:
+    """The certificate as a page holds it: to save, to read, and how to verify it."""
     text, name = release.certificate.to_json(), file_name(release.statement.dataset, release.statement.identifier)
     # The command stands in an element of its own; a sign that no message holds marks its place.
     checks = [(language, message(language, "page.check", command="\0").partition("\0")) for language in languages]

@@ -6,6 +6,7 @@ from typing import Any, cast  # what a map is asked for, by name
 
 from sfumato.core.columns import ResultColumn
 from sfumato.core.description import Word
+from sfumato.core.document_page import DocumentPage
 from sfumato.core.exact import Exact
 from sfumato.core.foreign import Chart
 from sfumato.core.picture import Picture
@@ -13,6 +14,7 @@ from sfumato.core.release import Release
 from sfumato.inference import Figure, figure
 from sfumato.inference.derived import Derived
 from sfumato.reports import page, plots, workbook
+from sfumato.reports.document import write_document
 from sfumato.reports.explain import explain, explain_figure
 from sfumato.reports.plots.worked_out import drawn
 from sfumato.reports.printed import printed, protection
@@ -46,6 +48,10 @@ class Reports:
     def report(self, release: Release, path: Path, languages: Sequence[str], reason: str, legal_basis: str) -> Path:
         """Write the release as one page, which needs nothing else."""
         return page.write(release, path, languages, grounds=Grounds(reason=reason, legal_basis=legal_basis))
+
+    def document(self, page: DocumentPage, path: Path, languages: Sequence[str], reason: str, legal_basis: str) -> Path:
+        """Write a page about what was made of a release."""
+        return write_document(page, path, languages, grounds=Grounds(reason=reason, legal_basis=legal_basis))
 
     def workbook(self, shown: Release | ResultColumn, path: Path, confidence: Exact, languages: Sequence[str]) -> Path:
         """Write the release, or figures computed from releases, as a workbook for Excel."""

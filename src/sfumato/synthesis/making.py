@@ -27,6 +27,8 @@ class Made:
     misfit: float | None
     distance: float | None
     """Mean total variation between the pairs of the rows and those of the fit."""
+    pairs: NDArray[np.float32] | None = None
+    """The pairs of the fit, as a symmetric matrix of shares."""
 
 
 def nothing_forbidden(layout: Layout) -> NDArray[np.bool_]:
@@ -54,7 +56,7 @@ def made_rows(
         if _distance(chained, pairs, layout) <= CLOSE * _distance(codes, pairs, layout):
             codes = chained
     codes = searched(_kept(codes, allowed, shares, layout, random), pairs, allowed, layout, random)
-    return Made(codes=codes, misfit=mixture.misfit, distance=_distance(codes, pairs, layout))
+    return Made(codes=codes, misfit=mixture.misfit, distance=_distance(codes, pairs, layout), pairs=pairs)
 
 
 def _dealt(shares: NDArray[np.float64], rows: int, random: np.random.Generator) -> Codes:

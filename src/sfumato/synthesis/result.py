@@ -1,6 +1,7 @@
 """Synthetic rows: the rows, the one release that they were made of, and what the file keeps and does not keep."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,13 @@ from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from sfumato.synthesis.columns import SyntheticColumn
+    from sfumato.synthesis.comparison import SyntheticComparison
+    from sfumato.synthesis.measured import MeasuredTable
 
 __all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable"]
 
@@ -61,6 +68,12 @@ class SyntheticTable:
     quality: SynthesisQuality
     row: str = "row"
     """What one row of the file stands for."""
+    columns: "tuple[SyntheticColumn, ...]" = field(default=(), compare=False)
+    """The columns with their public cells; none where the rows were not made of cells."""
+    measured: "tuple[MeasuredTable, ...]" = field(default=(), compare=False)
+    """The noisy tables, in rows."""
+    fitted_association: "NDArray[np.float64] | None" = field(default=None, compare=False)
+    """Cramér's V of each two columns in the fit."""
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the rows as Parquet, in place of an earlier file of that name, and return the path.
@@ -83,6 +96,27 @@ class SyntheticTable:
     def to_csv(self, path: str | Path) -> Path:
         """Write the rows as CSV; texts that a spreadsheet would take for a formula are made harmless."""
         return write_csv(self.rows, path)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        languages: Sequence[str] = ("en", "zh"),
+        reason: str = "",
+        legal_basis: str = "",
+        comparison: "SyntheticComparison | None" = None,
+    ) -> Path:
+        """Write the quality page: ``.html``, or ``.pdf`` where a browser is. It costs nothing.
+
+        It says what was measured and how exactly, how the rows agree with the noisy tables, what the rows keep and what
+        they do not. All of it follows from the release, but for ``comparison``, figures of the data that a question of
+        its own asked for: ``table.compare_synthetic(made).release(epsilon=…)``. ``reason`` and ``legal_basis`` as on
+        the page of a release: without both, the page says that it is a draft.
+        """
+        from sfumato.synthesis.quality_page import quality_page
+
+        page = quality_page(self, comparison)
+        return presenter_of(self.release).document(page, Path(path), languages, reason, legal_basis)
 
     def explain(self, language: str = "en") -> str:
         """Say in words what the rows are, what they keep, what they do not keep, who is protected and what it cost."""

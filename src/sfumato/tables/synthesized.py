@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
-from math import sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, positive, rational
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sfumato.synthesis.measured import Layout
     from sfumato.tables.table import Table
 
-__all__ = ["Synthesis", "synthesis_of"]
+__all__ = ["Synthesis", "cells_as_keys", "synthesis_of"]
 
 BINS = 16
 MOST_BINS = 1_000
@@ -95,6 +95,7 @@ class Synthesis:
         import pyarrow as pa
 
         from sfumato.studies.draws import seeded_by
+        from sfumato.synthesis.agreement import associations
         from sfumato.synthesis.making import made_rows
         from sfumato.synthesis.measured import Layout, MeasuredTable, total_of
 
@@ -138,7 +139,15 @@ class Synthesis:
             declared_rows=self.rows is not None,
         )
         named = pa.table(arrays, names=[column.name for column in self.columns])
-        return SyntheticTable(release=release, rows=named, quality=quality)
+        fitted = np.eye(len(self.columns)) if found.pairs is None else associations(found.pairs, layout)
+        return SyntheticTable(
+            release=release,
+            rows=named,
+            quality=quality,
+            columns=self.columns,
+            measured=tuple(measured),
+            fitted_association=fitted,
+        )
 
     def _asked(self, plan: MeasurementPlan) -> Question:
         query = WeightedMarginals(
@@ -205,7 +214,7 @@ def synthesis_of(
     return Synthesis(
         table=table,
         columns=tuple(made),
-        keys=tuple(_keys(table, column) for column in made),
+        keys=tuple(cells_as_keys(table, column) for column in made),
         rows=rows,
         expected=table.n_units if table.n_units is not None and table.predicate is None else rows,
         workload=_workload(workload, place),
@@ -281,13 +290,13 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
     return BinnedColumn(name=name, edges=edges, whole=whole, days=days, missing=missing)
 
 
-def _keys(table: "Table", column: SyntheticColumn) -> Keys:
+def cells_as_keys(table: "Table", column: SyntheticColumn) -> Keys:
     """The cells of a column as groups of the question; what lies beyond the bounds is in the first or the last bin."""
     if isinstance(column, ListedColumn):
         return table.keys[column.name]
     inner = column.edges[1:-1]
     edges: list[object] = [
-        date.fromordinal(int(edge)) if column.days else int(edge) if column.whole else edge for edge in inner
+        date.fromordinal(int(edge)) if column.days else ceil(edge) if column.whole else edge for edge in inner
     ]
     cut = col(column.name).cut(edges, below=True, above=True)
     return Keys(column=column.name, values=table._computed(column.name, cut).values, value=cut.node)

@@ -1,0 +1,280 @@
+"""The quality page of synthetic rows: what was measured, how the rows agree with it, and what they do not keep.
+
+Everything on it is a function of the release, and so public and free, but for the part about the data, which shows a
+comparison that was asked for and charged by itself. Divergences are from the *noisy* tables, and the page says so.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.description import OneLine, Phrase, Word
+from sfumato.core.document_page import BarPanel, BarRow, DocumentPage, HeatMap, PageFigure, PageGrid, PageSection
+from sfumato.synthesis.agreement import TableAgreement, agreement_of, associations, cells_of, coded
+from sfumato.synthesis.columns import BinnedColumn, SyntheticColumn
+from sfumato.synthesis.measured import Codes, Layout, MeasuredTable
+
+if TYPE_CHECKING:
+    from sfumato.synthesis.comparison import SyntheticComparison
+    from sfumato.synthesis.result import SyntheticTable
+
+__all__ = ["quality_page"]
+
+MOST_MAPPED = 30
+MOST_ALONE = 12
+MOST_PAIRS = 6
+MOST_CELLS = 10
+MOST_LISTED = 60
+MOST_NAMED = 12
+
+
+def quality_page(made: "SyntheticTable", comparison: "SyntheticComparison | None" = None) -> DocumentPage:
+    """The page as words, tables and pictures; :meth:`SyntheticTable.report` writes it."""
+    shown = _Shown(made)
+    what, kept, lacking = made._words()
+    found = made.release.statement.dataset
+    cards: list[tuple[Word, Word]] = [
+        (f"{made.rows.num_rows:,} × {made.rows.num_columns:,}", Phrase("quality.card_rows")),
+        (f"{len(made.quality.marginals):,}", Phrase("quality.card_tables")),
+    ]
+    if made.quality.chi_squared is not None:
+        cards.append((f"{made.quality.chi_squared:.2f}", Phrase("quality.card_fit")))
+    if shown.agreements:
+        worst = max(shown.agreements, key=lambda each: each.divergence - each.divergence_of_noise)
+        facts: dict[str, Word] = {"names": _name(worst.columns), "noise": f"{worst.divergence_of_noise:.4f}"}
+        cards.append((f"{worst.divergence:.4f}", Phrase("quality.card_worst", facts)))
+    sections = [
+        PageSection(name="kept", heading=Phrase("quality.kept"), blocks=tuple(kept)),
+        PageSection(name="lacking", heading=Phrase("quality.lacking"), blocks=tuple(lacking)),
+    ]
+    if shown.agreements:
+        sections += [
+            PageSection(name="tables", heading=Phrase("quality.tables"), blocks=tuple(shown.tables())),
+            PageSection(name="together", heading=Phrase("quality.together"), blocks=tuple(shown.together())),
+            PageSection(name="alone", heading=Phrase("quality.alone"), blocks=tuple(shown.alone())),
+        ]
+        if pairs := shown.pairs():
+            sections.append(PageSection(name="pairs", heading=Phrase("quality.pairs"), blocks=tuple(pairs)))
+    data = (Phrase("quality.no_comparison"),) if comparison is None else comparison.blocks()
+    sections.append(PageSection(name="data", heading=Phrase("quality.data"), blocks=tuple(data)))
+    return DocumentPage(
+        release=made.release,
+        kind=Phrase("quality.kind"),
+        title=Phrase("quality.title", {"data": OneLine(found.name), "edition": OneLine(found.edition)}),
+        asked=Phrase("quality.row", {"row": OneLine(made.row)}),
+        lead=(*what, Phrase("quality.claim"), Phrase("quality.source")),
+        glance=tuple(cards),
+        sections=tuple(sections),
+    )
+
+
+class _Shown:
+    """The parts of the page, worked out once."""
+
+    def __init__(self, made: "SyntheticTable") -> None:
+        self.made = made
+        self.columns = made.columns
+        self.names = [column.name for column in made.columns]
+        self.sizes = tuple(column.size for column in made.columns)
+        self.agreements: tuple[TableAgreement, ...] = ()
+        if not made.columns or not made.measured:
+            return
+        self.layout = Layout(self.sizes)
+        self.codes: Codes = np.stack([coded(each, made.rows[each.name]) for each in made.columns], axis=1)
+        self.total = max(made.quality.estimated_rows, 1.0)
+        random = np.random.default_rng(int(made.release.statement.identifier[:16], 16))
+        self.agreements = agreement_of(made.measured, self.names, self.codes, self.sizes, self.total, random)
+        law = made.release.statement.law
+        self.reach = float(law.margin(Fraction(19, 20), numbers=1)) / max(float(law.variance) ** 0.5, 1e-9)
+        """Standard deviations of noise in a 95% interval."""
+
+    def tables(self) -> list[Word | PageGrid]:
+        """Each measured table with its noise, and how far the rows are from it; the furthest first."""
+        ordered = sorted(self.agreements, key=lambda each: each.divergence_of_noise - each.divergence)
+        heads = ("table", "cells", "noise", "error", "divergence", "of_noise")
+        rows = [
+            (
+                _name(each.columns),
+                f"{each.cells:,}",
+                f"{each.noise:,.3g}",
+                f"{each.predicted_error:.3g}",
+                f"{each.divergence:.4f}",
+                f"{each.divergence_of_noise:.4f}",
+            )
+            for each in ordered[:MOST_LISTED]
+        ]
+        found: list[Word | PageGrid] = [Phrase("quality.tables_are"), Phrase("quality.divergence_is")]
+        found.append(_grid(heads, rows))
+        if len(ordered) > MOST_LISTED:
+            found.append(_left_out("quality.tables_left", MOST_LISTED, len(ordered)))
+        return found
+
+    def together(self) -> list[Word | PageGrid | PageFigure]:
+        """Cramér's V of each two columns in the rows, beside the fit."""
+        number = min(len(self.columns), MOST_MAPPED)
+        if len(self.columns) < 2:
+            return [Phrase("quality.one_column")]
+        counts = self.layout.pair_counts(np.maximum(self.codes, 0)) / np.float32(max(len(self.codes), 1))
+        found = associations(counts, self.layout)
+        maps = [("quality.of_rows", found)]
+        if self.made.fitted_association is not None:
+            maps.append(("quality.of_fit", self.made.fitted_association))
+        names = tuple(self.names[:number])
+        panels = tuple(HeatMap(title=Phrase(key), names=names, values=_square(values, number)) for key, values in maps)
+        blocks: list[Word | PageGrid | PageFigure] = [
+            Phrase("quality.together_is"),
+            PageFigure(title=Phrase("quality.map"), label=Phrase("quality.map_label"), panels=panels),
+        ]
+        if len(self.columns) > number:
+            blocks.append(_left_out("quality.columns_left", number, len(self.columns)))
+        blocks.append(self._strongest(found))
+        return blocks
+
+    def _strongest(self, found: NDArray[np.float64]) -> PageGrid:
+        fitted = self.made.fitted_association
+        one, two = np.triu_indices(len(self.columns), 1)
+        order = np.argsort(-found[one, two], kind="stable")[:MOST_LISTED]
+        rows = [
+            (
+                _name((self.names[one[place]], self.names[two[place]])),
+                f"{found[one[place], two[place]]:.3f}",
+                "–" if fitted is None else f"{fitted[one[place], two[place]]:.3f}",
+            )
+            for place in order
+        ]
+        return _grid(("table", "of_rows", "of_fit"), rows, folded="quality.map_numbers")
+
+    def alone(self) -> list[Word | PageGrid | PageFigure]:
+        """One-way tables of the rows beside the noisy ones, the furthest apart first."""
+        panels = [(*self._alone(place), place) for place in range(len(self.columns))]
+        panels.sort(key=lambda each: -each[1])
+        kept = panels[:MOST_ALONE]
+        return self._bars("alone", [panel for panel, _, _ in kept], len(panels), MOST_ALONE)
+
+    def pairs(self) -> list[Word | PageGrid | PageFigure]:
+        """Measured tables of two columns, the furthest apart first; none where there are none."""
+        two = [
+            (table, each.divergence - each.divergence_of_noise)
+            for table, each in zip(self.made.measured, self.agreements, strict=True)
+            if len(table.columns) == 2
+        ]
+        two.sort(key=lambda each: -each[1])
+        panels = [self._panel(table.columns, table.counts.ravel(), table.sigma)[0] for table, _ in two[:MOST_PAIRS]]
+        return self._bars("pairs", panels, len(two), MOST_PAIRS) if panels else []
+
+    def _bars(
+        self, name: str, panels: Sequence[BarPanel], number: int, most: int
+    ) -> list[Word | PageGrid | PageFigure]:
+        title, label = Phrase(f"quality.{name}_title"), Phrase("quality.bars_label")
+        lines = (Phrase("quality.bars_are"), Phrase("quality.bars_noise"))
+        found: list[Word | PageGrid | PageFigure] = [
+            PageFigure(title=title, label=label, panels=tuple(panels), lines=lines)
+        ]
+        if number > most:
+            found.append(_left_out(f"quality.{name}_left", most, number))
+        rows = [
+            (
+                panel.title,
+                row.name,
+                _percent(row.value),
+                _percent(row.beside),
+                f"{_percent(row.low)} – {_percent(row.high)}",
+            )
+            for panel in panels
+            for row in panel.rows
+        ]
+        found.append(_grid(("table", "cell", "rows_share", "noisy_share", "interval"), rows, "quality.bars_numbers"))
+        return found
+
+    def _alone(self, place: int) -> tuple[BarPanel, float]:
+        """A column by itself, from all noisy tables that have it, the better counted more."""
+        held = [table for table in self.made.measured if place in table.columns]
+        size = self.sizes[place]
+        weights = [size / (table.sigma**2 * table.counts.size) for table in held]
+        counts = np.average([_summed(table, place) for table in held], axis=0, weights=weights)
+        return self._panel((place,), counts, float(sum(weights)) ** -0.5)
+
+    def _panel(self, places: Sequence[int], counts: NDArray[np.float64], sigma: float) -> tuple[BarPanel, float]:
+        """The cells with most rows, and the largest difference in standard deviations of noise."""
+        shares = cells_of(self.codes, places, self.sizes) / max(len(self.codes), 1)
+        noisy, wide = counts / self.total, self.reach * sigma / self.total
+        order = np.argsort(-np.maximum(shares, noisy), kind="stable")[:MOST_CELLS]
+        if len(places) == 1:
+            order = np.sort(order)
+        cells = np.stack(np.unravel_index(order, [self.sizes[place] for place in places]), axis=1)
+        rows = tuple(
+            BarRow(
+                name=_cell_name(
+                    [_label(self.columns[place], int(cell)) for place, cell in zip(places, some, strict=True)]
+                ),
+                value=float(shares[at]),
+                beside=float(noisy[at]),
+                low=float(noisy[at] - wide),
+                high=float(noisy[at] + wide),
+            )
+            for at, some in zip(order, cells, strict=True)
+        )
+        name = _name([self.names[place] for place in places])
+        left = counts.size - len(rows)
+        title = (
+            name
+            if not left
+            else Phrase("quality.largest", {"name": name, "shown": str(len(rows)), "all": f"{counts.size:,}"})
+        )
+        return BarPanel(title=title, rows=rows), float(np.abs(shares - noisy).max() / max(wide, 1e-12))
+
+
+def _summed(table: MeasuredTable, place: int) -> NDArray[np.float64]:
+    return table.summed(place)
+
+
+def _square(values: NDArray[np.float64], number: int) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(
+        tuple(None if one == two else float(values[one, two]) for two in range(number)) for one in range(number)
+    )
+
+
+def _label(column: SyntheticColumn, cell: int) -> Word:
+    """The name of a cell: its value, or the ends of its bin."""
+    if column.missing and cell == column.size - 1:
+        return Phrase("quality.missing")
+    if not isinstance(column, BinnedColumn):
+        return str(column.values[cell])
+    low, high = column.ends(cell)
+    if column.days:
+        from datetime import date
+
+        return f"{date.fromordinal(int(low))} – {date.fromordinal(int(high))}"
+    return f"{low:g}" if low == high else f"{low:g} – {high:g}"
+
+
+def _cell_name(labels: Sequence[Word]) -> Word:
+    if len(labels) == 1:
+        return labels[0]
+    found = labels[0]
+    for each in labels[1:]:
+        found = Phrase("quality.and_cell", {"left": found, "right": each})
+    return found
+
+
+def _name(columns: Sequence[str]) -> Word:
+    return OneLine(" × ".join(columns))
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.2f}%"
+
+
+def _left_out(key: str, shown: int, number: int) -> Word:
+    return Phrase(key, {"shown": f"{shown:,}", "all": f"{number:,}", "left": f"{number - shown:,}"})
+
+
+def _grid(heads: Sequence[str], rows: Sequence[tuple[Word, ...]], folded: str | None = None) -> PageGrid:
+    return PageGrid(
+        heads=tuple((Phrase(f"quality.head_{head}"), head not in ("table", "cell")) for head in heads),
+        rows=tuple(rows),
+        folded=None if folded is None else Phrase(folded),
+    )
