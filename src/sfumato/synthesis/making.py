@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
+from sfumato.synthesis.bound_columns import sharpened
 from sfumato.synthesis.gibbs import gibbs_rows
-from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, one_way
+from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals, one_way, total_of
 from sfumato.synthesis.mixture import fitted
 from sfumato.synthesis.row_search import searched
 
@@ -47,13 +48,16 @@ def made_rows(
         codes = np.stack([_dealt(shares[part], rows, random) for part in layout.parts], axis=1)
         return Made(codes=_kept(codes, allowed, shares, layout, random), misfit=None, distance=None)
     mixture = fitted(tables, layout, random)
-    pairs = np.where(allowed, mixture.pairs, np.float32(0))
+    pairs = np.where(allowed, sharpened(mixture.pairs, tables, layout, max(total_of(tables), 1.0)), np.float32(0))
     codes = mixture.draw(rows, random)
     if all(len(table.columns) < 3 for table in tables):
         chained = gibbs_rows(mixture.draw(max(rows, 1), random), pairs, allowed, layout, rows, random)
         if _distance(chained, pairs, layout) <= CLOSE * _distance(codes, pairs, layout):
             codes = chained
-    codes = searched(_kept(codes, allowed, shares, layout, random), pairs, allowed, layout, random)
+    three: dict[tuple[int, ...], Reals] = {
+        table.columns: mixture.table(table.columns) for table in tables if len(table.columns) == 3
+    }
+    codes = searched(_kept(codes, allowed, shares, layout, random), pairs, allowed, layout, random, three)
     return Made(codes=codes, misfit=mixture.misfit, distance=_distance(codes, pairs, layout))
 
 
