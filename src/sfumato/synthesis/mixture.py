@@ -79,13 +79,17 @@ def stopping_at(tables: Sequence[MeasuredTable], total: float) -> float:
     return float(np.clip(1.04 + 0.22 * np.log10(error), 0.6, 0.95))
 
 
-def fitted(tables: Sequence[MeasuredTable], layout: Layout, random: np.random.Generator) -> Mixture:
+def fitted(
+    tables: Sequence[MeasuredTable], layout: Layout, random: np.random.Generator, *, stop: float | None = None
+) -> Mixture:
     """The mixture whose tables are near the noisy ones, each as near as its noise says.
 
-    It starts at independent columns and stops at the χ² of :func:`stopping_at`, or when its steps are used up.
+    It starts at independent columns and stops at the χ² of :func:`stopping_at`, or at that of ``stop``, or when its
+    steps are used up.
     """
     total = max(total_of(tables), 1.0)
-    goal = stopping_at(tables, total) * sum(table.counts.size for table in tables)
+    goal = stopping_at(tables, total) if stop is None else stop
+    goal *= sum(table.counts.size for table in tables)
     aim = _Aim(tables, layout, total)
     start = np.log(one_way(tables, layout))
     logits = (start + random.normal(0, SPREAD, (COMPONENTS, layout.width))).astype(np.float32)

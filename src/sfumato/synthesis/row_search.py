@@ -18,6 +18,8 @@ PASSES = 2
 BATCH = 400
 MOST_BATCHES = 150
 GAIN = 1e-6
+UNMEASURED = np.float32(0.1)
+"""What a pair of columns that was not measured counts beside one that was: it yields, and is not forgotten."""
 SMALL = 2**15
 FORBIDDEN = np.float32(1e6)
 Wide = NDArray[np.int64]
@@ -30,13 +32,17 @@ def searched(
     layout: Layout,
     random: np.random.Generator,
     triples: Mapping[tuple[int, ...], Reals] | None = None,
+    measured: NDArray[np.bool_] | None = None,
 ) -> Codes:
     """Rows whose tables are nearer to ``pairs``, a symmetric matrix of shares; no move makes them worse by itself.
 
-    ``triples`` are the tables of three columns that are met as well, as shares.
+    ``triples`` are the tables of three columns that are met as well, as shares. ``measured`` says which pairs of
+    columns were, by default all; the others yield to them.
     """
     found = rows.copy()
-    state = _State(found, pairs, allowed, layout, triples or {})
+    if measured is None:
+        measured = np.ones((len(layout.sizes), len(layout.sizes)), dtype=np.bool_)
+    state = _State(found, pairs, allowed, layout, triples or {}, measured)
     sites = sites_of(pairs, found, layout)
     batches = max(1, min(len(found) // BATCH, MOST_BATCHES))
     for _ in range(PASSES):
@@ -61,8 +67,9 @@ class _State:
         allowed: NDArray[np.bool_],
         layout: Layout,
         triples: Mapping[tuple[int, ...], Reals],
+        measured: NDArray[np.bool_],
     ) -> None:
-        self.layout, self.allowed = layout, allowed
+        self.layout, self.allowed, self.measured = layout, allowed, measured
         number = np.float32(len(rows))
         self.excess = layout.pair_counts(rows) - pairs * number
         self.threes: list[tuple[tuple[int, ...], Reals]] = []
@@ -85,9 +92,13 @@ class _State:
         cells = (layout.starts[:-1] + batch)[:, others]
         cost = np.zeros((len(batch), size), dtype=np.float32)
         freed = np.zeros(len(batch), dtype=np.float32)
-        for place in range(len(others)):
-            cost += comes[cells[:, place]]
-            freed += goes[cells[:, place], old]
+        for place, other in enumerate(others):
+            if self.measured[column, other]:
+                cost += comes[cells[:, place]]
+                freed += goes[cells[:, place], old]
+            else:
+                cost += UNMEASURED * comes[cells[:, place]]
+                freed += UNMEASURED * goes[cells[:, place], old]
         threes = [
             (excess, *self._beside(batch, columns, column)) for columns, excess in self.threes if column in columns
         ]
@@ -104,7 +115,8 @@ class _State:
         beside = cells[movers] * size
         into, out = beside + new[movers, None], beside + old[movers, None]
         number, flat = own.size, own.ravel()
-        chance = _chance(flat, into, out)
+        known = self.measured[column, others]
+        chance = _chance(flat, into[:, known], out[:, known]) if known.any() else np.ones(len(movers))
         moved = [
             (excess, base[movers] + step * new[movers], base[movers] + step * old[movers])
             for excess, base, step in threes
@@ -125,10 +137,10 @@ class _State:
         flat = self.excess.reshape(-1)
         each, tables = np.arange(len(batch)), self._touched(batch, site)
         cost = np.zeros((len(batch), len(site.cells)), dtype=np.float32)
-        for excess, new, old in tables:
+        for excess, new, old, weight in tables:
             far, here = excess[new], excess[old][:, None]
             gain = np.abs(far + 1) - np.abs(far) + np.abs(here - 1) - np.abs(here)
-            cost += np.where(new == old[:, None], np.float32(0), gain)
+            cost += np.where(new == old[:, None], np.float32(0), weight * gain)
             if excess is flat:
                 cost += np.where(self.allowed.reshape(-1)[new], np.float32(0), FORBIDDEN)
         best = cost.argmin(axis=1)
@@ -136,7 +148,7 @@ class _State:
         if not len(movers):
             return
         chance = np.ones(len(movers))
-        moved = [(excess, new[movers, best[movers]], old[movers]) for excess, new, old in tables]
+        moved = [(excess, new[movers, best[movers]], old[movers]) for excess, new, old, _ in tables]
         for excess, after, before in moved:
             some = after != before
             chance[some] = np.minimum(chance[some], _chance(excess, after[some, None], before[some, None]))
@@ -147,8 +159,8 @@ class _State:
             if excess is flat:
                 _shift(excess, self._mirrored(after[go]), self._mirrored(before[go]))
 
-    def _touched(self, batch: Codes, site: Site) -> list[tuple[Reals, Wide, Wide]]:
-        """Every table with a column of the site: its excess, and the cells of rows after each change and before."""
+    def _touched(self, batch: Codes, site: Site) -> list[tuple[Reals, Wide, Wide, np.float32]]:
+        """Every table with a column of the site: excess, cells of rows after each change and before it, and weight."""
         starts, width, found = self.layout.starts, self.layout.width, []
         own = {column: site.cells[:, place].astype(np.int64) for place, column in enumerate(site.columns)}
         flat = self.excess.reshape(-1)
@@ -160,14 +172,15 @@ class _State:
                     )
                     new = (starts[one] + first) * width + starts[two] + second
                     old = (starts[one] + batch[:, one]) * width + starts[two] + batch[:, two]
-                    found.append((flat, np.broadcast_to(new, (len(batch), len(site.cells))), old))
+                    weight = np.float32(1) if self.measured[one, two] else UNMEASURED
+                    found.append((flat, np.broadcast_to(new, (len(batch), len(site.cells))), old, weight))
         for columns, excess in self.threes:
             if any(column in own for column in columns):
                 shape = [self.layout.sizes[column] for column in columns]
                 parts = [own[c][None] if c in own else batch[:, c, None].astype(np.int64) for c in columns]
                 new = np.ravel_multi_index(np.broadcast_arrays(*parts), shape)
                 old = np.ravel_multi_index([batch[:, c] for c in columns], shape)
-                found.append((excess, np.broadcast_to(new, (len(batch), len(site.cells))), old))
+                found.append((excess, np.broadcast_to(new, (len(batch), len(site.cells))), old, np.float32(1)))
         return found
 
     def _mirrored(self, places: Wide) -> Wide:
