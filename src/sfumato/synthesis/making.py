@@ -88,8 +88,8 @@ def _aims(
         fit = mixture.table(table.columns)
         left = table.counts / total - fit
         chi = float((left**2).sum()) * (total / table.sigma) ** 2 / left.size
-        if chi > 1:
-            nearer = np.maximum(fit + (1 - 1 / chi) * left, 0)
+        nearer = np.maximum(fit + (1 - 1 / max(chi, 1.0)) * left, 0)
+        if chi > 1 and nearer.sum() > 0:
             fit = (nearer / nearer.sum()).astype(np.float32)
         if len(table.columns) == 3:
             three[table.columns] = fit
