@@ -116,7 +116,13 @@ def setting(real: pa.Table, columns: tuple[str, ...], epsilon: float, delta: str
     ours, alone, seconds, reasons = [], [], [], []
     for _ in range(runs):
         table = declared(real, columns, keys, epsilon, delta)
-        asked = {"epsilon": epsilon, "delta": delta, "rows": len(real), "bins": cut(columns)}
+        asked = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "rows": len(real),
+            "expected_rows": len(real),
+            "bins": cut(columns),
+        }
         start = time.process_time()
         made = table.synthesize(columns, **asked)  # type: ignore[arg-type]
         seconds.append(time.process_time() - start)

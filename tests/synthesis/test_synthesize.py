@@ -170,10 +170,10 @@ def test_a_workload_is_measured_as_it_is_weighted() -> None:
 
 def test_plans_and_previews_read_nothing() -> None:
     vault, table = world(people(10))
-    asked = table.synthesis(["sex", "ward", "age"], rows=100_000)
+    asked = table.synthesis(["sex", "ward", "age"], expected_rows=100_000)
     assert asked.plan(**SPEND).reason == "triples"
     assert asked.plan(epsilon="1/200").reason == "pairs"
-    assert table.synthesis(["sex", "ward", "age"], rows=50).plan(epsilon="1/100").reason == "singles"
+    assert table.synthesis(["sex", "ward", "age"], expected_rows=50).plan(epsilon="1/100").reason == "singles"
     assert asked.question(**SPEND).preview(**SPEND).margin > 0
     assert vault.spent.epsilon == 0
 
@@ -235,6 +235,37 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"never": [{"sex": "M", "age": 3}]}, InvalidInput, "has bins"),
     ({"at_least": [("sex", "age")]}, InvalidInput, "two columns with bins"),
     ({"at_least": [("age", "age")]}, InvalidInput, "two columns with bins"),
+    ({"columns": 3}, InvalidInput, "list of different columns"),
+    ({"columns": [["sex"]]}, InvalidInput, "list of different columns"),
+    ({"rows": 8.0}, InvalidInput, "rows is a whole number"),
+    ({"expected_rows": 0}, InvalidInput, "expected_rows is a whole number"),
+    ({"expected_rows": "many"}, InvalidInput, "expected_rows is a whole number"),
+    ({"bins": 8}, InvalidInput, "maps columns to their bins"),
+    ({"bins": [3]}, InvalidInput, "maps columns to their bins"),
+    ({"bins": {"age": 8.0}}, InvalidInput, "whole number from 2"),
+    ({"bins": {"age": "8"}}, InvalidInput, "whole number from 2"),
+    ({"bins": {"age": True}}, InvalidInput, "whole number from 2"),
+    ({"bins": {"age": [20, None]}}, InvalidInput, "edge is NoneType"),
+    ({"bins": {"age": [date(2026, 1, 1)]}}, InvalidInput, "are numbers"),
+    ({"bins": {"age": list(range(1_001))}}, InvalidInput, "more than 1,000 bins"),
+    ({"missing": 3}, InvalidInput, "a list was expected"),
+    ({"missing": "sex"}, InvalidInput, "a list was expected"),
+    ({"missing": [3]}, InvalidInput, "names columns"),
+    ({"workload": 3}, InvalidInput, "a list was expected"),
+    ({"workload": [3]}, InvalidInput, "lists tables"),
+    ({"workload": [["sex", 3]]}, InvalidInput, "none of the columns"),
+    ({"workload": {("sex", "ward"): 10**400}}, InvalidInput, "an importance is a number"),
+    ({"workload": {("sex", "ward"): "x"}}, InvalidInput, "importance"),
+    ({"workload": {("sex", "ward"): 0}}, InvalidInput, "importance"),
+    ({"never": {"sex": "M", "pregnant": True}}, InvalidInput, "a list was expected"),
+    ({"never": [3]}, InvalidInput, "two columns each"),
+    ({"never": [{"sex": {}, "pregnant": True}]}, InvalidInput, "does not have"),
+    ({"never": [{"sex": [], "pregnant": True}]}, InvalidInput, "does not have"),
+    ({"never": [{"sex": "M", "pregnant": 1}]}, InvalidInput, "does not have"),
+    ({"at_least": [3]}, InvalidInput, "two columns with bins"),
+    ({"at_least": 3}, InvalidInput, "a list was expected"),
+    ({"consistent_with": 3}, InvalidInput, "a list of releases"),
+    ({"consistent_with": ["release"]}, InvalidInput, "no release"),
 ]
 
 
@@ -248,6 +279,27 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(
     assert "nothing was" in str(caught.value).lower()
     with pytest.raises(InvalidInput, match="not grouped"):
         table.group_by("sex").synthesize(**SPEND)
+    assert vault.spent.epsilon == 0
+
+
+ODD: list[Any] = [None, True, -1, 0, 3, 8.0, float("nan"), 10**400, "x", b"x", [], [3], [None], [[]], {}, {"age": {}}]
+ODD += [{"age": 3}, {3: 3}, {("sex", "ward"): None}, [("age", 3)], [{"sex": 3, "ward": 3}], object(), date(2026, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "name", ["columns", "rows", "expected_rows", "bins", "missing", "workload", "never", "at_least", "consistent_with"]
+)
+def test_odd_arguments_are_refused_in_words(name: str) -> None:
+    """Whatever is handed in is taken, or refused as what the package refuses with; nothing is read or spent."""
+    vault, table = world(people(10))
+    refused = []
+    for odd in ODD:
+        try:
+            table.synthesis(**{"columns": ["sex", "ward", "pregnant", "age"], name: odd}).plan(**SPEND)
+        except (InvalidInput, NotDeclared) as error:
+            refused.append(str(error).lower())
+    assert len(refused) > len(ODD) / 2
+    assert all("nothing was" in words for words in refused)
     assert vault.spent.epsilon == 0
 
 

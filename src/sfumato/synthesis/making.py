@@ -1,15 +1,16 @@
 """From noisy tables to rows: fit, draw, keep the declared rules, search. A function of the release alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
+from sfumato.synthesis.bound_columns import sharpened
 from sfumato.synthesis.gibbs import gibbs_rows
-from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, one_way
-from sfumato.synthesis.mixture import fitted
+from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals, one_way, total_of
+from sfumato.synthesis.mixture import Mixture, fitted
 from sfumato.synthesis.row_search import searched
 
 __all__ = ["Made", "made_rows", "nothing_forbidden"]
@@ -29,6 +30,8 @@ class Made:
     """Mean total variation between the pairs of the rows and those of the fit."""
     pairs: NDArray[np.float32] | None = None
     """The pairs of the fit, as a symmetric matrix of shares."""
+    distances: tuple[float | None, ...] = ()
+    """Of each measured table of two columns or more: its total variation from what the rows were brought to."""
 
 
 def nothing_forbidden(layout: Layout) -> NDArray[np.bool_]:
@@ -42,21 +45,82 @@ def made_rows(
     rows: int,
     allowed: NDArray[np.bool_],
     random: np.random.Generator,
+    *,
+    stop: float | None = None,
 ) -> Made:
-    """Rows whose tables are near the measured ones; of columns that were measured alone each by itself."""
+    """Rows whose tables are near the measured ones; of columns that were measured alone each by itself.
+
+    ``stop`` is the χ² at which the fit stops, in place of its own rule.
+    """
     shares = one_way(tables, layout)
     if all(len(table.columns) == 1 for table in tables):
         codes = np.stack([_dealt(shares[part], rows, random) for part in layout.parts], axis=1)
         return Made(codes=_kept(codes, allowed, shares, layout, random), misfit=None, distance=None)
-    mixture = fitted(tables, layout, random)
-    pairs = np.where(allowed, mixture.pairs, np.float32(0))
+    mixture = fitted(tables, layout, random, stop=stop)
+    pairs, three = _aims(tables, mixture, allowed, layout)
     codes = mixture.draw(rows, random)
     if all(len(table.columns) < 3 for table in tables):
         chained = gibbs_rows(mixture.draw(max(rows, 1), random), pairs, allowed, layout, rows, random)
         if _distance(chained, pairs, layout) <= CLOSE * _distance(codes, pairs, layout):
             codes = chained
-    codes = searched(_kept(codes, allowed, shares, layout, random), pairs, allowed, layout, random)
-    return Made(codes=codes, misfit=mixture.misfit, distance=_distance(codes, pairs, layout), pairs=pairs)
+    measured = _measured_pairs(tables, layout)
+    codes = searched(_kept(codes, allowed, shares, layout, random), pairs, allowed, layout, random, three, measured)
+    return Made(
+        codes=codes,
+        misfit=mixture.misfit,
+        distance=_distance(codes, pairs, layout),
+        distances=tuple(_away(codes, table, pairs, three, layout) for table in tables),
+        pairs=pairs,
+    )
+
+
+def _aims(
+    tables: Sequence[MeasuredTable], mixture: Mixture, allowed: NDArray[np.bool_], layout: Layout
+) -> tuple[Reals, dict[tuple[int, ...], Reals]]:
+    """The tables that rows are brought to: the fitted ones, nearer to the measured ones where the fit is too coarse.
+
+    A table whose χ² for each cell is 1 or less is explained by noise. Of one with more, as large a share of what was
+    left is taken up as is not noise: 1 − 1/χ², as James and Stein have it.
+    """
+    total = max(total_of(tables), 1.0)
+    pairs = mixture.pairs
+    three: dict[tuple[int, ...], Reals] = {}
+    for table in tables:
+        if len(table.columns) < 2:
+            continue
+        fit = mixture.table(table.columns)
+        left = table.counts / total - fit
+        chi = float((left**2).sum()) * (total / table.sigma) ** 2 / left.size
+        nearer = np.maximum(fit + (1 - 1 / max(chi, 1.0)) * left, 0)
+        if chi > 1 and nearer.sum() > 0:
+            fit = (nearer / nearer.sum()).astype(np.float32)
+        if len(table.columns) == 3:
+            three[table.columns] = fit
+        else:
+            one, two = (layout.parts[column] for column in table.columns)
+            pairs[one, two], pairs[two, one] = fit, fit.T
+    return np.where(allowed, sharpened(pairs, tables, layout, total), np.float32(0)), three
+
+
+def _measured_pairs(tables: Sequence[MeasuredTable], layout: Layout) -> NDArray[np.bool_]:
+    """For each two columns whether a table has both."""
+    found = np.zeros((len(layout.sizes), len(layout.sizes)), dtype=np.bool_)
+    for table in tables:
+        found[np.ix_(table.columns, table.columns)] = True
+    return found
+
+
+def _away(
+    codes: Codes, table: MeasuredTable, pairs: Reals, three: Mapping[tuple[int, ...], Reals], layout: Layout
+) -> float | None:
+    """The total variation between a table of the rows and what they were brought to; None of one column."""
+    if len(table.columns) == 1:
+        return None
+    shape = table.counts.shape
+    counts = np.bincount(np.ravel_multi_index(list(codes[:, table.columns].T), shape), minlength=table.counts.size)
+    one, two = (layout.parts[column] for column in table.columns[:2])
+    aim = three[table.columns] if len(table.columns) == 3 else pairs[one, two]
+    return float(np.abs(counts.reshape(shape) / max(len(codes), 1) - aim).sum()) / 2
 
 
 def _dealt(shares: NDArray[np.float64], rows: int, random: np.random.Generator) -> Codes:

@@ -19,7 +19,7 @@ STEPS = 400
 STEPS_OF_TRIPLES = 500
 RATE = 0.1
 SPREAD = 0.3  # of the logits at the start: components that are alike would stay alike
-KEPT, KEPT_SQUARES = 0.9, 0.99  # of the running means of gradients
+KEPT, KEPT_SQUARES = 0.9, 0.95  # of the running means of gradients; with 0.99 sharp tables are met too slowly
 CHUNK = 65_536
 
 
@@ -37,6 +37,15 @@ class Mixture:
     def pairs(self) -> Reals:
         """The tables of all pairs of columns, as one symmetric matrix of shares."""
         return (self.shares.T @ self.shares) / np.float32(len(self.shares))
+
+    def table(self, columns: Sequence[int]) -> Reals:
+        """The table of one, two or three columns, as shares."""
+        parts = [self.shares[:, self.layout.parts[column]] for column in columns]
+        both = parts[0]
+        for part in parts[1:]:
+            both = (both[:, :, None] * part[:, None, :]).reshape(len(both), -1)
+        found: Reals = both.mean(axis=0)
+        return found.reshape([part.shape[1] for part in parts])
 
     def draw(self, rows: int, random: np.random.Generator) -> Codes:
         """Rows, as many from each component as from the others up to one."""
@@ -70,13 +79,17 @@ def stopping_at(tables: Sequence[MeasuredTable], total: float) -> float:
     return float(np.clip(1.04 + 0.22 * np.log10(error), 0.6, 0.95))
 
 
-def fitted(tables: Sequence[MeasuredTable], layout: Layout, random: np.random.Generator) -> Mixture:
+def fitted(
+    tables: Sequence[MeasuredTable], layout: Layout, random: np.random.Generator, *, stop: float | None = None
+) -> Mixture:
     """The mixture whose tables are near the noisy ones, each as near as its noise says.
 
-    It starts at independent columns and stops at the χ² of :func:`stopping_at`, or when its steps are used up.
+    It starts at independent columns and stops at the χ² of :func:`stopping_at`, or at that of ``stop``, or when its
+    steps are used up.
     """
     total = max(total_of(tables), 1.0)
-    goal = stopping_at(tables, total) * sum(table.counts.size for table in tables)
+    goal = stopping_at(tables, total) if stop is None else stop
+    goal *= sum(table.counts.size for table in tables)
     aim = _Aim(tables, layout, total)
     start = np.log(one_way(tables, layout))
     logits = (start + random.normal(0, SPREAD, (COMPONENTS, layout.width))).astype(np.float32)

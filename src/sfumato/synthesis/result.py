@@ -1,11 +1,12 @@
 """Synthetic rows: the rows, the one release that they were made of, and what the file keeps and does not keep."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.description import Listed, OneLine, Phrase, Word
+from sfumato.core.exact import natural
 from sfumato.core.release import Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.terminal import harmless_text
@@ -16,13 +17,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from sfumato.inference.figure import Figure
+    from sfumato.inference.ratio import Ratio
     from sfumato.synthesis.columns import SyntheticColumn
     from sfumato.synthesis.comparison import SyntheticComparison
+    from sfumato.synthesis.files import SyntheticFiles
     from sfumato.synthesis.measured import MeasuredTable
+    from sfumato.synthesis.row_making import RowMaking
 
 __all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable"]
 
 MOST_NAMED = 12
+MOST_FILES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,10 @@ class MeasuredMarginal:
     """In rows."""
     predicted_error: float
     """The total variation between this table and its noisy counts to expect, before the fit: 0.4·noise·cells/rows."""
+    distance_to_fit: float | None = None
+    """The total variation between this table of the rows and what they were brought to; None of one column."""
+    published: bool = False
+    """Whether it was not measured for these rows but released before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +62,8 @@ class SynthesisQuality:
     """The noisy number of rows in the data."""
     declared_rows: bool
     """Whether the number of rows in the file was declared; else it is the noisy one, rounded."""
+    published: int = 0
+    """How many releases from before the rows were fitted to as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -68,12 +80,75 @@ class SyntheticTable:
     quality: SynthesisQuality
     row: str = "row"
     """What one row of the file stands for."""
-    columns: "tuple[SyntheticColumn, ...]" = field(default=(), compare=False)
-    """The columns with their public cells; none where the rows were not made of cells."""
-    measured: "tuple[MeasuredTable, ...]" = field(default=(), compare=False)
-    """The noisy tables, in rows."""
+    making: "RowMaking | None" = field(default=None, compare=False)
+    """What the rows were made of, where further files can be made of it."""
     fitted_association: "NDArray[np.float64] | None" = field(default=None, compare=False)
     """Cramér's V of each two columns in the fit."""
+
+    @property
+    def columns(self) -> "tuple[SyntheticColumn, ...]":
+        """The columns with their public cells; none where the rows were not made of cells."""
+        return () if self.making is None else self.making.columns
+
+    @property
+    def measured(self) -> "tuple[MeasuredTable, ...]":
+        """The noisy tables, in rows."""
+        return () if self.making is None else tuple(self.making.measured)
+
+    def files(self, number: int = 5, *, of: str = "population") -> "SyntheticFiles":
+        """Several files of the same release, for estimates with intervals that cover; they cost nothing.
+
+        In each file noise is drawn again and, with ``of="population"``, people as well: files differ as much as a file
+        differs from the truth. ``of="data"`` is for numbers of these very data. The rows of each file are as many as
+        were declared; ``made.rows`` is none of them, and is nearer to the data than they are.
+
+        Guarantee: a function of the release alone. Assumes: rows of the data are independent of each other, for
+        ``of="population"``. Proof: docs/proofs/synthesis.md
+        """
+        from sfumato.synthesis.files import SyntheticFiles
+
+        natural(number, "number of files", least=2, most=MOST_FILES)
+        if of not in ("population", "data"):
+            raise InvalidInput(f"of={of!r} is neither 'population' nor 'data'; nothing was made.")
+        making = self._making()
+        sampling = of == "population"
+        start = making.codes()
+        rows = tuple(making.file(place, start, sampling=sampling) for place in range(1, number + 1))
+        measured = tuple(each.columns for each in self.quality.marginals)
+        return SyntheticFiles(rows=rows, release=self.release, of=of, measured=measured)
+
+    def count(self, where: Mapping[str, object] | None = None) -> "Figure":
+        """How many rows of the data have these values, with the interval of the noise: measured cells alone.
+
+        ``where`` maps columns to a value, to a list of values or, for bins, to a pair of edges. The columns must have
+        been measured together. The number is that of the release, and the rows may differ from it.
+        """
+        from sfumato.synthesis.measured_cells import measured_count
+
+        return measured_count(self._making(), where or {})
+
+    def share(self, of: Mapping[str, object], where: Mapping[str, object] | None = None) -> "Ratio":
+        """The share with the values ``of`` among the rows of the data with the values ``where``; as :meth:`count`."""
+        from sfumato.synthesis.measured_cells import measured_share
+
+        return measured_share(self._making(), of, where or {})
+
+    def mean(self, column: str, where: Mapping[str, object] | None = None) -> "Ratio":
+        """The mean of a column, a value in a bin counted as its middle; as :meth:`count`.
+
+        What the middles are off is in no interval: more bins make it less.
+        """
+        from sfumato.synthesis.measured_cells import measured_mean
+
+        return measured_mean(self._making(), column, where or {})
+
+    def _making(self) -> "RowMaking":
+        if self.making is None:
+            raise InvalidInput(
+                "these rows were made in another way than of measured tables, and further files are not made of them; "
+                "nothing was done."
+            )
+        return self.making
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the rows as Parquet, in place of an earlier file of that name, and return the path.
@@ -134,17 +209,23 @@ class SyntheticTable:
             "columns": columns,
             "data": OneLine(said.query.dataset.name),
         }
-        noises = [each.noise for each in quality.marginals]
+        own = [each for each in quality.marginals if not each.published]
+        noises = [each.noise for each in own]
         measured: dict[str, Word] = {
-            "tables": f"{len(quality.marginals):,}",
-            "cells": f"{sum(each.cells for each in quality.marginals):,}",
+            "tables": f"{len(own):,}",
+            "cells": f"{sum(each.cells for each in own):,}",
             "least": f"{min(noises):,.3g}",
             "most": f"{max(noises):,.3g}",
         }
         kept: list[Word] = [Phrase(f"synthesis.measured_{quality.reason}", measured)]
         if quality.reason == "workload":
-            named = [" × ".join(each.columns) for each in quality.marginals[:MOST_NAMED]]
+            named = [" × ".join(each.columns) for each in own[:MOST_NAMED]]
             kept.append(Phrase("synthesis.workload", {"names": Listed(tuple(map(OneLine, named)))}))
+            away = [each.distance_to_fit for each in own if each.distance_to_fit is not None]
+            if away:
+                kept.append(Phrase("synthesis.met", {"distance": f"{max(away):.4f}"}))
+        if quality.published:
+            kept.append(Phrase("synthesis.published", {"releases": f"{quality.published}"}))
         if quality.chi_squared is not None and quality.distance_to_fit is not None:
             fit: dict[str, Word] = {
                 "chi": f"{quality.chi_squared:.2f}",

@@ -1,12 +1,15 @@
-"""The search over rows: values are exchanged, one column of some rows at a time, until the pairs are those of the fit.
+"""The search over rows: values are exchanged, one column of some rows at a time, until the tables are those of the fit.
 
 Rows that are drawn miss their tables by the luck of the draw, which for a file is one more error. Rows of a batch move
 together, and too many would move into one cell: each moves with the chance that leaves as many as the cell lacks.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.synthesis.bound_columns import Site, sites_of
 from sfumato.synthesis.measured import Codes, Layout, Reals
 
 __all__ = ["searched"]
@@ -15,63 +18,214 @@ PASSES = 2
 BATCH = 400
 MOST_BATCHES = 150
 GAIN = 1e-6
+UNMEASURED = np.float32(0.1)
+"""What a pair of columns that was not measured counts beside one that was: it yields, and is not forgotten."""
+SMALL = 2**15
 FORBIDDEN = np.float32(1e6)
+Wide = NDArray[np.int64]
 
 
 def searched(
-    rows: Codes, pairs: Reals, allowed: NDArray[np.bool_], layout: Layout, random: np.random.Generator
+    rows: Codes,
+    pairs: Reals,
+    allowed: NDArray[np.bool_],
+    layout: Layout,
+    random: np.random.Generator,
+    triples: Mapping[tuple[int, ...], Reals] | None = None,
+    measured: NDArray[np.bool_] | None = None,
 ) -> Codes:
-    """Rows whose pairs are nearer to ``pairs``, a symmetric matrix of shares; no move makes them worse by itself."""
+    """Rows whose tables are nearer to ``pairs``, a symmetric matrix of shares; no move makes them worse by itself.
+
+    ``triples`` are the tables of three columns that are met as well, as shares. ``measured`` says which pairs of
+    columns were, by default all; the others yield to them.
+    """
     found = rows.copy()
-    excess = layout.pair_counts(found) - pairs * np.float32(len(found))
+    if measured is None:
+        measured = np.ones((len(layout.sizes), len(layout.sizes)), dtype=np.bool_)
+    state = _State(found, pairs, allowed, layout, triples or {}, measured)
+    sites = sites_of(pairs, found, layout)
     batches = max(1, min(len(found) // BATCH, MOST_BATCHES))
     for _ in range(PASSES):
         for some in np.array_split(random.permutation(len(found)), batches):
             batch = found[some]
-            for column in random.permutation(len(layout.sizes)):
-                _moved(batch, int(column), excess, allowed, layout, random)
+            for place in random.permutation(len(sites)):
+                if len(sites[place].columns) == 1:
+                    state.move(batch, sites[place].columns[0], random)
+                else:
+                    state.move_together(batch, sites[place], random)
             found[some] = batch
     return found
 
 
-def _moved(
-    batch: Codes,
-    column: int,
-    excess: Reals,
-    allowed: NDArray[np.bool_],
-    layout: Layout,
-    random: np.random.Generator,
-) -> None:
-    """Give rows of a batch other values of one column, where that brings the pairs nearer; in place."""
-    part, size = layout.parts[column], layout.sizes[column]
-    own = np.ascontiguousarray(excess[:, part])
-    distance = np.abs(own)
-    comes = np.abs(own + 1) - distance
-    comes[~allowed[:, part]] = FORBIDDEN
-    goes = np.abs(own - 1) - distance
-    each, old = np.arange(len(batch)), batch[:, column].astype(np.int64)
-    others = [other for other in range(len(layout.sizes)) if other != column]
-    cells = (layout.starts[:-1] + batch)[:, others]
-    cost = np.zeros((len(batch), size), dtype=np.float32)
-    freed = np.zeros(len(batch), dtype=np.float32)
-    for place in range(len(others)):
-        cost += comes[cells[:, place]]
-        freed += goes[cells[:, place], old]
-    cost[each, old] = -freed
-    new = cost.argmin(axis=1)
-    movers = np.flatnonzero(cost[each, new] + freed < -GAIN)
-    if not len(movers):
-        return
-    beside = cells[movers] * size
-    into, out = beside + new[movers, None], beside + old[movers, None]
-    number, flat = own.size, own.ravel()
-    arriving = np.bincount(into.ravel(), minlength=number)
-    leaving = np.bincount(out.ravel(), minlength=number)
-    room = (np.maximum(1, -flat) / np.maximum(arriving, 1))[into].min(axis=1)
-    spare = (np.maximum(1, flat) / np.maximum(leaving, 1))[out].min(axis=1)
-    go = random.random(len(movers)) < np.minimum(room, spare)
-    batch[movers[go], column] = new[movers[go]]
-    change = np.bincount(into[go].ravel(), minlength=number) - np.bincount(out[go].ravel(), minlength=number)
-    shifted = change.reshape(layout.width, size).astype(np.float32)
-    excess[:, part] += shifted
-    excess[part, :] += shifted.T
+class _State:
+    """By how many rows each cell of each table has too many; rows are moved in place."""
+
+    def __init__(
+        self,
+        rows: Codes,
+        pairs: Reals,
+        allowed: NDArray[np.bool_],
+        layout: Layout,
+        triples: Mapping[tuple[int, ...], Reals],
+        measured: NDArray[np.bool_],
+    ) -> None:
+        self.layout, self.allowed, self.measured = layout, allowed, measured
+        number = np.float32(len(rows))
+        self.excess = layout.pair_counts(rows) - pairs * number
+        self.threes: list[tuple[tuple[int, ...], Reals]] = []
+        for columns, shares in triples.items():
+            cells = np.ravel_multi_index([rows[:, column] for column in columns], shares.shape)
+            counts = np.bincount(cells, minlength=shares.size).astype(np.float32)
+            self.threes.append((columns, counts - shares.ravel() * number))
+
+    def move(self, batch: Codes, column: int, random: np.random.Generator) -> None:
+        """Give rows of a batch other values of one column, where that brings the tables nearer."""
+        layout = self.layout
+        part, size = layout.parts[column], layout.sizes[column]
+        own = np.ascontiguousarray(self.excess[:, part])
+        distance = np.abs(own)
+        comes = np.abs(own + 1) - distance
+        comes[~self.allowed[:, part]] = FORBIDDEN
+        goes = np.abs(own - 1) - distance
+        each, old = np.arange(len(batch)), batch[:, column].astype(np.int64)
+        others = [other for other in range(len(layout.sizes)) if other != column]
+        cells = (layout.starts[:-1] + batch)[:, others]
+        cost = np.zeros((len(batch), size), dtype=np.float32)
+        freed = np.zeros(len(batch), dtype=np.float32)
+        for place, other in enumerate(others):
+            if self.measured[column, other]:
+                cost += comes[cells[:, place]]
+                freed += goes[cells[:, place], old]
+            else:
+                cost += UNMEASURED * comes[cells[:, place]]
+                freed += UNMEASURED * goes[cells[:, place], old]
+        threes = [
+            (excess, *self._beside(batch, columns, column)) for columns, excess in self.threes if column in columns
+        ]
+        for excess, base, step in threes:
+            far = _along(excess, base, step, size)
+            cost += np.abs(far + 1) - np.abs(far)
+            here = far[each, old]
+            freed += np.abs(here - 1) - np.abs(here)
+        cost[each, old] = -freed
+        new = cost.argmin(axis=1)
+        movers = np.flatnonzero(cost[each, new] + freed < -GAIN)
+        if not len(movers):
+            return
+        beside = cells[movers] * size
+        into, out = beside + new[movers, None], beside + old[movers, None]
+        number, flat = own.size, own.ravel()
+        known = self.measured[column, others]
+        chance = _chance(flat, into[:, known], out[:, known]) if known.any() else np.ones(len(movers))
+        moved = [
+            (excess, base[movers] + step * new[movers], base[movers] + step * old[movers])
+            for excess, base, step in threes
+        ]
+        for excess, after, before in moved:
+            chance = np.minimum(chance, _chance(excess, after[:, None], before[:, None]))
+        go = random.random(len(movers)) < chance
+        batch[movers[go], column] = new[movers[go]]
+        change = np.bincount(into[go].ravel(), minlength=number) - np.bincount(out[go].ravel(), minlength=number)
+        shifted = change.reshape(layout.width, size).astype(np.float32)
+        self.excess[:, part] += shifted
+        self.excess[part, :] += shifted.T
+        for excess, after, before in moved:
+            _shift(excess, after[go], before[go])
+
+    def move_together(self, batch: Codes, site: Site, random: np.random.Generator) -> None:
+        """Give rows of a batch another combination of several columns, where that brings the tables nearer."""
+        flat = self.excess.reshape(-1)
+        each, tables = np.arange(len(batch)), self._touched(batch, site)
+        cost = np.zeros((len(batch), len(site.cells)), dtype=np.float32)
+        for excess, new, old, weight in tables:
+            far, here = excess[new], excess[old][:, None]
+            gain = np.abs(far + 1) - np.abs(far) + np.abs(here - 1) - np.abs(here)
+            cost += np.where(new == old[:, None], np.float32(0), weight * gain)
+            if excess is flat:
+                cost += np.where(self.allowed.reshape(-1)[new], np.float32(0), FORBIDDEN)
+        best = cost.argmin(axis=1)
+        movers = np.flatnonzero(cost[each, best] < -GAIN)
+        if not len(movers):
+            return
+        chance = np.ones(len(movers))
+        moved = [(excess, new[movers, best[movers]], old[movers]) for excess, new, old, _ in tables]
+        for excess, after, before in moved:
+            some = after != before
+            chance[some] = np.minimum(chance[some], _chance(excess, after[some, None], before[some, None]))
+        go = random.random(len(movers)) < chance
+        batch[movers[go][:, None], list(site.columns)] = site.cells[best[movers[go]]]
+        for excess, after, before in moved:
+            _shift(excess, after[go], before[go])
+            if excess is flat:
+                _shift(excess, self._mirrored(after[go]), self._mirrored(before[go]))
+
+    def _touched(self, batch: Codes, site: Site) -> list[tuple[Reals, Wide, Wide, np.float32]]:
+        """Every table with a column of the site: excess, cells of rows after each change and before it, and weight."""
+        starts, width, found = self.layout.starts, self.layout.width, []
+        own = {column: site.cells[:, place].astype(np.int64) for place, column in enumerate(site.columns)}
+        flat = self.excess.reshape(-1)
+        for one in range(len(self.layout.sizes)):
+            for two in range(one + 1, len(self.layout.sizes)):
+                if one in own or two in own:
+                    first, second = (
+                        own[c][None] if c in own else batch[:, c, None].astype(np.int64) for c in (one, two)
+                    )
+                    new = (starts[one] + first) * width + starts[two] + second
+                    old = (starts[one] + batch[:, one]) * width + starts[two] + batch[:, two]
+                    weight = np.float32(1) if self.measured[one, two] else UNMEASURED
+                    found.append((flat, np.broadcast_to(new, (len(batch), len(site.cells))), old, weight))
+        for columns, excess in self.threes:
+            if any(column in own for column in columns):
+                shape = [self.layout.sizes[column] for column in columns]
+                parts = [own[c][None] if c in own else batch[:, c, None].astype(np.int64) for c in columns]
+                new = np.ravel_multi_index(np.broadcast_arrays(*parts), shape)
+                old = np.ravel_multi_index([batch[:, c] for c in columns], shape)
+                found.append((excess, np.broadcast_to(new, (len(batch), len(site.cells))), old, np.float32(1)))
+        return found
+
+    def _mirrored(self, places: Wide) -> Wide:
+        """The same pairs on the other side of the diagonal."""
+        first, second = np.divmod(places, self.layout.width)
+        found: Wide = second * self.layout.width + first
+        return found
+
+    def _beside(self, batch: Codes, columns: Sequence[int], column: int) -> tuple[Wide, int]:
+        """The cell of each row in a table of three if its value of ``column`` were the first, and the step onward."""
+        base, step, here = np.zeros(len(batch), dtype=np.int64), 1, 0
+        for each in reversed(columns):
+            if each == column:
+                here = step
+            else:
+                base += step * batch[:, each].astype(np.int64)
+            step *= self.layout.sizes[each]
+        return base, here
+
+
+def _along(excess: Reals, base: Wide, step: int, size: int) -> Reals:
+    """The cells of each row for all values of a column; a small table is turned first, which is faster."""
+    if len(excess) > SMALL:
+        found: Reals = excess[base[:, None] + step * np.arange(size)]
+        return found
+    high, low = np.divmod(base, size * step)
+    turned = np.ascontiguousarray(excess.reshape(-1, size, step).swapaxes(1, 2)).reshape(-1, size)
+    return turned.take(high * step + low, axis=0)
+
+
+def _chance(excess: Reals, into: Wide, out: Wide) -> NDArray[np.float64]:
+    """With which chance each row moves: cells have room for what they lack, and spare what they have too much."""
+    room = _fewest(np.maximum(1, -excess[into]), into, len(excess))
+    spare = _fewest(np.maximum(1, excess[out]), out, len(excess))
+    found: NDArray[np.float64] = np.minimum(room, spare)
+    return found
+
+
+def _fewest(rows: Reals, cells: Wide, number: int) -> NDArray[np.float64]:
+    """The least share of a row's cells: what a cell has for each of those that want it."""
+    times = np.bincount(cells.ravel(), minlength=number)
+    found: NDArray[np.float64] = (rows / times[cells]).min(axis=1)
+    return found
+
+
+def _shift(excess: Reals, into: Wide, out: Wide) -> None:
+    np.add.at(excess, into, np.float32(1))
+    np.subtract.at(excess, out, np.float32(1))

@@ -15,6 +15,7 @@ from sfumato.tables.keys import KeyValue
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
+    from sfumato.core.release import Release
     from sfumato.studies.batches import BatchComparison
     from sfumato.studies.comparison import ContingencyResult, TwoSampleResult
     from sfumato.studies.regression.result import RegressionResult
@@ -321,13 +322,15 @@ class StudiedTable:
         workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
         never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
         at_least: Sequence[tuple[str, str]] = (),
+        expected_rows: int | None = None,
+        consistent_with: "Sequence[Release]" = (),
     ) -> "Synthesis":
         """What :meth:`synthesize` would ask and make, before ε is decided: ``plan``, ``question`` and ``release``.
 
         ``release`` takes what a question takes: ``fresh``, ``idempotency`` and ``reads``.
 
         >>> from sfumato.demo.clinic import visits
-        >>> asked = visits().synthesis(["sex", "hospital", "age"], bins={"age": 5}, rows=1000)
+        >>> asked = visits().synthesis(["sex", "hospital", "age"], bins={"age": 5}, expected_rows=1000)
         >>> asked.plan(epsilon="1/10", delta=1e-6).tables
         ((0, 1), (0, 2), (1, 2))
         >>> asked.question(epsilon="1/10", delta=1e-6).query.size
@@ -339,11 +342,13 @@ class StudiedTable:
             self._table,
             columns,
             rows=rows,
-            bins=bins or {},
+            expected_rows=expected_rows,
+            bins={} if bins is None else bins,
             missing=missing,
             workload=workload,
             never=never,
             at_least=at_least,
+            consistent_with=consistent_with,
         )
 
     def synthesize(
@@ -358,6 +363,8 @@ class StudiedTable:
         workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
         never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
         at_least: Sequence[tuple[str, str]] = (),
+        expected_rows: int | None = None,
+        consistent_with: "Sequence[Release]" = (),
     ) -> "SyntheticTable":
         """Make synthetic rows with these columns, by default all that have declared keys or bounds.
 
@@ -367,6 +374,8 @@ class StudiedTable:
         is how many rows are written; without it, the noisy number of rows. ``workload`` lists the tables that must be
         right, or maps them to their importance. ``never`` lists values of two columns that never occur together,
         ``at_least`` pairs of columns whose first value is at least the second; both hold in every row.
+        ``expected_rows`` is the public number of rows in the data, about: which tables are measured follows from it, by
+        default from the vault's public number of units. ``consistent_with`` lists counts that were released before.
 
         Guarantee: one ordinary question, charged and certified; the rows are a function of its release. Assumes: what
         is declared is public. Of a person at most as many rows count as the limit has. Proof: docs/proofs/synthesis.md
@@ -382,7 +391,15 @@ class StudiedTable:
         (400, True)
         """
         asked = self.synthesis(
-            columns, rows=rows, bins=bins, missing=missing, workload=workload, never=never, at_least=at_least
+            columns,
+            rows=rows,
+            bins=bins,
+            missing=missing,
+            workload=workload,
+            never=never,
+            at_least=at_least,
+            expected_rows=expected_rows,
+            consistent_with=consistent_with,
         )
         return asked.release(epsilon=epsilon, delta=delta)
 

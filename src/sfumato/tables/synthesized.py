@@ -1,6 +1,6 @@
 """Synthetic rows of a table: the one question that is charged, and what is made of its release."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -13,27 +13,27 @@ from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import Date, Time, col
 from sfumato.errors import InvalidInput, NotDeclared
-from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn, equal_bins, in_order
+from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn, equal_bins
 from sfumato.synthesis.plan import MeasurementPlan, planned
 from sfumato.synthesis.result import MeasuredMarginal, SynthesisQuality, SyntheticTable
 from sfumato.tables.keys import Keys, KeyValue
+from sfumato.tables.published_counts import published_counts
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from sfumato.synthesis.measured import Layout
+    from sfumato.synthesis.row_making import ReleasedTable
     from sfumato.tables.table import Table
 
 __all__ = ["Synthesis", "cells_as_keys", "synthesis_of"]
 
 BINS = 16
 MOST_BINS = 1_000
-MOST_ROWS = 10**8
 MOST_CELLS = 4_000  # of all columns together: memory and time of a fit go with their square
+MOST_ROWS = 10**8
 Forbidden = tuple[int, int, tuple[tuple[int, int], ...]]
 WIDEST = 3
+MOST_IMPORTANCE = 10**6
+LEAST_IMPORTANCE = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,6 +54,8 @@ class Synthesis:
     """Two columns, and the pairs of their cells that never occur together."""
     ordered: tuple[tuple[int, int], ...] = field(default=())
     """Two columns of numbers, the first of which is at least the second in every row."""
+    published: "tuple[ReleasedTable, ...]" = ()
+    """Tables that were released before, which the rows are fitted to as well."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -92,36 +94,30 @@ class Synthesis:
     def made(self, release: Release, reason: str) -> SyntheticTable:
         """Rows of a release: the same each time, for the generator is seeded from it."""
         import numpy as np
-        import pyarrow as pa
 
-        from sfumato.studies.draws import seeded_by
         from sfumato.synthesis.agreement import associations
-        from sfumato.synthesis.making import made_rows
-        from sfumato.synthesis.measured import Layout, MeasuredTable, total_of
+        from sfumato.synthesis.measured import total_of
+        from sfumato.synthesis.row_making import ReleasedTable, RowMaking
 
         query = release.statement.query
         if not isinstance(query, WeightedMarginals):
             raise InvalidInput("this release is not of tables that rows can be made of; nothing was made.")
-        sigma = float(release.statement.law.variance) ** 0.5
-        measured = [
-            MeasuredTable(
-                columns=some,
-                counts=np.array(values, dtype=float).reshape([self.sizes[place] for place in some]) / weight,
-                sigma=sigma / weight,
-            )
-            for some, weight, values in query.answers(release.statement.values)
-        ]
+        released, start = [], 0
+        for some, weight, cells in zip(query.tables, query.weights, query.cells, strict=True):
+            places = np.arange(start, start + cells).reshape([self.sizes[place] for place in some])
+            released.append(ReleasedTable(columns=some, release=release, places=places, weight=weight))
+            start += cells
+        making = RowMaking(
+            columns=self.columns,
+            tables=(*released, *self.published),
+            rows=self.rows,
+            forbidden=self.forbidden,
+            ordered=self.ordered,
+        )
+        measured = making.measured
         total = total_of(measured)
-        rows = max(1, min(round(total), MOST_ROWS)) if self.rows is None else self.rows
-        layout, random = Layout(self.sizes), seeded_by(release)()
-        found = made_rows(measured, layout, rows, self._allowed(layout), random)
-        drawn = {
-            place: column.drawn(found.codes[:, place], random)
-            for place, column in enumerate(self.columns)
-            if isinstance(column, BinnedColumn)
-        }
-        in_order(self.columns, found.codes, drawn, self.ordered)
-        arrays = [column.arrow(found.codes[:, place], drawn.get(place)) for place, column in enumerate(self.columns)]
+        rows, found = making.first()
+        distances = found.distances or (None,) * len(measured)
         quality = SynthesisQuality(
             reason=reason,
             marginals=tuple(
@@ -130,22 +126,23 @@ class Synthesis:
                     cells=each.counts.size,
                     noise=each.sigma,
                     predicted_error=0.4 * each.sigma * each.counts.size / max(total, 1.0),
+                    distance_to_fit=distance,
+                    published=each.columns not in query.tables,
                 )
-                for each in measured
+                for each, distance in zip(measured, distances, strict=True)
             ),
             chi_squared=found.misfit,
             distance_to_fit=found.distance,
             estimated_rows=total,
             declared_rows=self.rows is not None,
+            published=len(self.published),
         )
-        named = pa.table(arrays, names=[column.name for column in self.columns])
-        fitted = np.eye(len(self.columns)) if found.pairs is None else associations(found.pairs, layout)
+        fitted = np.eye(len(self.columns)) if found.pairs is None else associations(found.pairs, making.layout)
         return SyntheticTable(
             release=release,
-            rows=named,
+            rows=rows,
             quality=quality,
-            columns=self.columns,
-            measured=tuple(measured),
+            making=making,
             fitted_association=fitted,
         )
 
@@ -161,41 +158,31 @@ class Synthesis:
         )
         return self.table._question(query)
 
-    def _allowed(self, layout: "Layout") -> "NDArray[np.bool_]":
-        from sfumato.synthesis.making import nothing_forbidden
-
-        allowed = nothing_forbidden(layout)
-        for one, two, cells in self.forbidden:
-            for first, second in cells:
-                here, there = layout.starts[one] + first, layout.starts[two] + second
-                allowed[here, there] = allowed[there, here] = False
-        return allowed
-
 
 def synthesis_of(
     table: "Table",
     columns: Sequence[str] | None,
     *,
     rows: int | None,
+    expected_rows: int | None = None,
     bins: Mapping[str, int | Sequence[Exact | date]],
     missing: Sequence[str],
     workload: Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact],
     never: Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]],
     at_least: Sequence[tuple[str, str]],
+    consistent_with: Sequence[Release] = (),
 ) -> Synthesis:
     """What is asked for, checked: every column has public cells, and rules and workload name columns."""
     if table.by:
         raise InvalidInput("synthetic rows are made of a table that is not grouped; nothing was done.")
-    names = list(columns) if columns is not None else [*table.keys, *(c for c in table.bounds if c not in table.keys)]
-    if isinstance(columns, str) or not names or len(set(names)) != len(names):
-        raise InvalidInput(
-            "columns is a list of different columns that have declared keys or bounds; nothing was done."
-        )
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS):
-        raise InvalidInput(f"rows is a whole number from 1 to {MOST_ROWS:,}; nothing was done.")
+    names = _names(table, columns)
+    for what, number in (("rows", rows), ("expected_rows", expected_rows)):
+        if number is not None and (type(number) is not int or not 1 <= number <= MOST_ROWS):
+            raise InvalidInput(f"{what} is a whole number from 1 to {MOST_ROWS:,}; nothing was done.")
+    _check_shapes(bins, missing, workload, never, at_least)
     for what, named in (("bins", bins), ("missing", missing)):
-        unknown = [name for name in named if name not in names]
-        if unknown or isinstance(named, str):
+        unknown = [str(name) for name in named if name not in names]
+        if unknown:
             raise InvalidInput(
                 f"{what} names {', '.join(unknown) or repr(named)}, which is none of the columns "
                 f"{', '.join(names)}; nothing was done.{did_you_mean(unknown[0], names) if unknown else ''}"
@@ -208,19 +195,52 @@ def synthesis_of(
             f"at most {MOST_CELLS:,}; nothing was done. Group rare values, use fewer bins, or leave columns out."
         )
     direct = [_order(rule, made, place) for rule in at_least]
-    further = [_order(rule, made, place) for rule in _following(at_least)]
+    further = [_order(rule, made, place) for rule in _following([(rule[0], rule[1]) for rule in at_least])]
     forbidden = [*(_never(rule, made, place) for rule in never), *direct, *further]
     _check_possible([column.size for column in made], forbidden)
+    keys = tuple(cells_as_keys(table, column) for column in made)
+    public = table.n_units if table.predicate is None else None
     return Synthesis(
         table=table,
         columns=tuple(made),
-        keys=tuple(cells_as_keys(table, column) for column in made),
+        keys=keys,
         rows=rows,
-        expected=table.n_units if table.n_units is not None and table.predicate is None else rows,
+        expected=public if expected_rows is None else expected_rows,
         workload=_workload(workload, place),
         forbidden=tuple(forbidden),
         ordered=tuple((one, two) for one, two, _ in (*direct, *further)),
+        published=published_counts(table, made, keys, consistent_with),
     )
+
+
+def _names(table: "Table", columns: Sequence[str] | None) -> list[str]:
+    if columns is None:
+        names = [*table.keys, *(name for name in table.bounds if name not in table.keys)]
+    else:
+        names = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, str | Mapping) else []
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise InvalidInput(
+            "columns is a list of different columns that have declared keys or bounds; nothing was done."
+        )
+    return names
+
+
+def _check_shapes(bins: object, missing: object, workload: object, never: object, at_least: object) -> None:
+    """Refuse whatever is not a list or a mapping, before anything is looked up in it."""
+    if not isinstance(bins, Mapping):
+        raise InvalidInput("bins={'age': 8, 'stay': [2, 4, 7]} maps columns to their bins; nothing was done.")
+    lists = {
+        "missing=['stay', …]": missing,
+        "workload=[['ward', 'age'], …]": workload,
+        "never=[{'sex': 'M', 'pregnant': True}, …]": never,
+        "at_least=[('died', 'age'), …]": at_least,
+    }
+    for how, given in lists.items():
+        mapped = isinstance(given, Mapping) and given is not workload
+        if mapped or isinstance(given, str) or not isinstance(given, Sequence | Mapping | set | frozenset):
+            raise InvalidInput(f"a list was expected, {how}, and a {type(given).__name__} was given; nothing was done.")
+    if not isinstance(missing, Iterable) or not all(isinstance(name, str) for name in missing):
+        raise InvalidInput("missing=['stay', …] names columns; nothing was done.")
 
 
 def _following(rules: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -270,13 +290,20 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
     days = isinstance(bounds[0], date)
     low, high = (Fraction(end.toordinal()) if isinstance(end, date) else end for end in bounds)
     whole = days or name in table.integers or name in table.wholes
+    listed = isinstance(bins, Iterable) and not isinstance(bins, str | bytes | Mapping)
+    if not listed and (type(bins) is not int or not 2 <= bins <= MOST_BINS) and bins is not None:
+        raise InvalidInput(
+            f"the bins of {name!r} are a whole number from 2 to {MOST_BINS:,} or a list of edges; nothing was done."
+        )
     if bins is None or isinstance(bins, int):
         number = BINS if bins is None else bins
-        if isinstance(bins, bool) or not 2 <= number <= MOST_BINS:
-            raise InvalidInput(f"the bins of {name!r} are 2 to {MOST_BINS:,} or a list of edges; nothing was done.")
         edges = equal_bins(low, high, number, whole=whole)
     else:
         inner = [Fraction(edge.toordinal()) if isinstance(edge, date) else rational(edge, "edge") for edge in bins]
+        if any(isinstance(edge, date) != days for edge in bins):
+            raise InvalidInput(f"the edges of {name!r} are {'days' if days else 'numbers'}; nothing was done.")
+        if len(inner) >= MOST_BINS:
+            raise InvalidInput(f"{name!r} has more than {MOST_BINS:,} bins; nothing was done. Use fewer edges.")
         edges = (low, *(edge for edge in inner if low < edge < high), high)
         if inner != sorted(set(inner)):
             raise InvalidInput(f"the edges of {name!r} must rise; nothing was done.")
@@ -308,8 +335,12 @@ def _workload(
     listed = given.items() if isinstance(given, Mapping) else [(some, 1) for some in given]
     found: dict[tuple[int, ...], float] = {}
     for some, importance in listed:
+        if not isinstance(some, str | Sequence):
+            raise InvalidInput(
+                f"a workload lists tables, [['ward', 'age'], …], and a {type(some).__name__} is none; nothing was done."
+            )
         names = [some] if isinstance(some, str) else list(some)
-        unknown = [name for name in names if name not in place]
+        unknown = [name for name in names if not isinstance(name, str) or name not in place]
         if unknown:
             raise InvalidInput(
                 f"the workload names {', '.join(map(str, unknown))}, which is none of the columns {', '.join(place)}; "
@@ -320,7 +351,10 @@ def _workload(
             raise InvalidInput(
                 f"a workload lists different tables, each of one to {WIDEST} different columns; nothing was done."
             )
-        found[table] = float(positive(importance, "importance"))
+        exact = positive(importance, "importance")
+        if not LEAST_IMPORTANCE <= exact <= MOST_IMPORTANCE:
+            raise InvalidInput("an importance is a number from 1/1,000,000 to 1,000,000; nothing was done.")
+        found[table] = float(exact)
     return tuple(found.items())
 
 
@@ -341,18 +375,19 @@ def _never(
             raise InvalidInput(f"{name!r} has bins, and never=… takes columns with keys; nothing was done.")
         values = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         known = [*column.values, *([None] if column.missing else [])]
-        if any(value not in known for value in values):
+        found = [[type(each) is type(value) and each == value for each in known] for value in values]
+        if not found or not all(any(each) for each in found):
             raise InvalidInput(f"never=… names a value that {name!r} does not have; nothing was done.")
-        cells.append([known.index(value) for value in values])
+        cells.append([each.index(True) for each in found])
     one, two = (place[name] for name in rule)
     return one, two, tuple((first, second) for first in cells[0] for second in cells[1])
 
 
 def _order(rule: tuple[str, str], columns: Sequence[SyntheticColumn], place: Mapping[str, int]) -> Forbidden:
     """The pairs of bins in which the first value cannot be at least the second."""
-    rule = rule if isinstance(rule, tuple | list) else ()
-    held = [columns[place[name]] for name in rule if name in place]
-    if len(rule) != 2 or len(held) != 2 or rule[0] == rule[1] or not all(isinstance(it, BinnedColumn) for it in held):
+    known = isinstance(rule, tuple | list) and all(isinstance(name, str) for name in rule)
+    held = [columns[place[name]] for name in rule if name in place] if known else []
+    if len(held) != 2 or len(rule) != 2 or rule[0] == rule[1] or not all(isinstance(it, BinnedColumn) for it in held):
         raise InvalidInput(
             "at_least=[('age_at_death', 'age'), …] names two columns with bins each, the first of which is at least "
             "the second in every row; nothing was done."

@@ -1,0 +1,93 @@
+"""Columns of which one nearly says the other, such as a code and its name: they are drawn and moved together.
+
+Whatever changes one column of a row at a time can pass from one code to the next only through a pair that does not
+occur. So it stays where it began, or leaves such pairs behind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals
+
+__all__ = ["Site", "association", "sharpened", "sites_of"]
+
+BOUND = 0.9
+"""Goodman and Kruskal's λ from which one column nearly says the other."""
+MOST_TOGETHER = 512
+"""Combinations of values of columns that are moved together."""
+CHANCE = 3.0  # standard deviations of noise: a cell whose noisy count is below this may be empty
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Site:
+    """Columns that change together, and the combinations of their values that a row may change to."""
+
+    columns: tuple[int, ...]
+    cells: Codes
+
+
+def association(table: NDArray[np.floating]) -> float:
+    """Goodman and Kruskal's λ, of the two directions the larger: by how much one column improves a guess of the other.
+
+    >>> association(np.diag([0.5, 0.3, 0.2])), association(np.full((2, 2), 0.25))
+    (1.0, 0.0)
+    """
+    found = 0.0
+    for each in (np.asarray(table, dtype=float), np.asarray(table, dtype=float).T):
+        best, whole = float(each.sum(axis=0).max()), float(each.sum())
+        if whole > best:
+            found = max(found, (float(each.max(axis=1).sum()) - best) / (whole - best))
+    return found
+
+
+def sites_of(pairs: Reals, rows: Codes, layout: Layout) -> list[Site]:
+    """Every column by itself, but for those of which one nearly says the other: these together.
+
+    Combinations are those of ``rows``; columns that would have too many of them stay apart.
+    """
+    groups: list[tuple[int, ...]] = [(column,) for column in range(len(layout.sizes))]
+    for one, two in combinations(range(len(layout.sizes)), 2):
+        here, there = (next(group for group in groups if column in group) for column in (one, two))
+        if here == there or association(pairs[layout.parts[one], layout.parts[two]]) < BOUND:
+            continue
+        both = tuple(sorted((*here, *there)))
+        if len(np.unique(rows[:, both], axis=0)) <= MOST_TOGETHER:
+            groups = [group for group in groups if group not in (here, there)] + [both]
+    return [
+        Site(
+            columns=group,
+            cells=np.arange(layout.sizes[group[0]], dtype=np.int32)[:, None]
+            if len(group) == 1
+            else np.unique(rows[:, group], axis=0),
+        )
+        for group in sorted(groups)
+    ]
+
+
+def sharpened(pairs: Reals, tables: Sequence[MeasuredTable], layout: Layout, total: float) -> Reals:
+    """The fitted pairs, with as little beside the diagonal, so to speak, as was measured there.
+
+    A fit never comes down to 0. Where one column nearly says the other, the cells beside the large ones are each below
+    their noise, and their sum is known much better: they are scaled down to it, to nothing where it is negative.
+    """
+    found = pairs.copy()
+    for table in tables:
+        if len(table.columns) != 2:
+            continue
+        one, two = (layout.parts[column] for column in table.columns)
+        fitted = found[one, two]
+        large = (fitted == fitted.max(axis=1, keepdims=True)) | (fitted == fitted.max(axis=0))
+        small = ~large & (table.counts < CHANCE * table.sigma)
+        held = float(fitted[small].sum())
+        if held <= 0 or association(fitted) < BOUND:
+            continue
+        factor = np.float32(min(max(float(table.counts[small].sum()) / total, 0.0) / held, 1.0))
+        rest = float(fitted[~small].sum())
+        if rest > 0:
+            fitted = np.where(small, fitted * factor, fitted * np.float32(1 + held * (1 - float(factor)) / rest))
+            found[one, two], found[two, one] = fitted, fitted.T
+    return found
