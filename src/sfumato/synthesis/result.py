@@ -1,5 +1,6 @@
 """Synthetic rows: the rows, the one release that they were made of, and what the file keeps and does not keep."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from sfumato.synthesis.declared import DeclaredRows
 
 __all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable"]
 
@@ -61,6 +64,8 @@ class SyntheticTable:
     quality: SynthesisQuality
     row: str = "row"
     """What one row of the file stands for."""
+    declared: "DeclaredRows | None" = None
+    """The columns with their values and bins, and the rules."""
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the rows as Parquet, in place of an earlier file of that name, and return the path.
@@ -83,6 +88,19 @@ class SyntheticTable:
     def to_csv(self, path: str | Path) -> Path:
         """Write the rows as CSV; texts that a spreadsheet would take for a formula are made harmless."""
         return write_csv(self.rows, path)
+
+    def write(
+        self, folder: str | Path, *, format: str = "parquet", languages: Sequence[str] = ("en", "zh")
+    ) -> tuple[Path, ...]:
+        """Write all that whoever gets the rows needs into a new or empty folder, and return the paths.
+
+        ``rows.parquet`` (or ``rows.csv``), ``certificate.json``, ``schema.json``, and in each language
+        ``dictionary.en.md`` and ``explanation.en.txt``. All of them follow from the release and what was declared.
+        Anything that lies in the folder already is left alone and the folder refused.
+        """
+        from sfumato.synthesis.files import write_folder
+
+        return write_folder(self, folder, form=format, languages=languages)
 
     def explain(self, language: str = "en") -> str:
         """Say in words what the rows are, what they keep, what they do not keep, who is protected and what it cost."""

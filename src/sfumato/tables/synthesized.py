@@ -11,10 +11,12 @@ from sfumato.core.exact import Exact, positive, rational
 from sfumato.core.question import Question
 from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
-from sfumato.engines.expressions import Date, Time, col
+from sfumato.engines.expressions import Date, Time, col, written
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn, equal_bins, in_order
+from sfumato.synthesis.declared import DeclaredRows, never_rule
 from sfumato.synthesis.plan import MeasurementPlan, planned
+from sfumato.synthesis.preview import SynthesisPreview, foreseen
 from sfumato.synthesis.result import MeasuredMarginal, SynthesisQuality, SyntheticTable
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
@@ -73,6 +75,11 @@ class Synthesis:
     def question(self, *, epsilon: Exact, delta: Exact = 0) -> Question:
         """The question that is asked at this spend; its preview says what the noise is."""
         return self._asked(self.plan(epsilon=epsilon, delta=delta))
+
+    def preview(self, *, epsilon: Exact, delta: Exact = 0) -> SynthesisPreview:
+        """The tables that would be measured, and how exactly; reads nothing and spends nothing."""
+        plan = self.plan(epsilon=epsilon, delta=delta)
+        return foreseen(self._asked(plan).preview(epsilon=epsilon, delta=delta), plan, self.columns, rows=self.expected)
 
     def release(
         self,
@@ -138,7 +145,22 @@ class Synthesis:
             declared_rows=self.rows is not None,
         )
         named = pa.table(arrays, names=[column.name for column in self.columns])
-        return SyntheticTable(release=release, rows=named, quality=quality)
+        return SyntheticTable(release=release, rows=named, quality=quality, declared=self.declared)
+
+    @property
+    def declared(self) -> DeclaredRows:
+        """The columns and the rules, for whoever opens a file of the rows."""
+        named = [column.name for column in self.columns]
+        return DeclaredRows(
+            columns=self.columns,
+            never=tuple(
+                never_rule(self.columns[one], self.columns[two], cells)
+                for one, two, cells in self.forbidden
+                if (one, two) not in self.ordered
+            ),
+            at_least=tuple((named[one], named[two]) for one, two in self.ordered),
+            condition="" if self.table.predicate is None else written(self.table.predicate),
+        )
 
     def _asked(self, plan: MeasurementPlan) -> Question:
         query = WeightedMarginals(
