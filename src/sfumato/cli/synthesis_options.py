@@ -91,18 +91,20 @@ class SynthesisOptions:
         columns = None if self.columns is None else list(_named(self.columns, known, "--columns"))
         within = known if columns is None else columns
         missing = list(_named(self.missing or (), within, "--missing"))
-        rules = [_pair(text, within) for text in self.at_least or ()]
+        bins = bins_of(self.bins or (), within)
+        for name, edges in bins.items():
+            _check_inside(name, edges, table)
         return table.synthesis(
             columns,
             rows=self.rows,
-            bins=bins_of(self.bins or (), within),
+            bins=bins,
             missing=missing,
             workload=workload_of(self.workload or (), within),
             never=[
                 {name: _values(name, texts, table, missing) for name, texts in cells_of(text, within).items()}
                 for text in self.never or ()
             ],
-            at_least=rules,
+            at_least=[_pair(text, within) for text in self.at_least or ()],
         )
 
 
@@ -183,6 +185,21 @@ def _day(text: str) -> str | date:
         return date.fromisoformat(text) if text.count("-") == 2 else text
     except ValueError:
         raise InvalidInput(f"{text!r} is not a day; {NOTHING.lower()} Write days as 2026-04-01.") from None
+
+
+def _check_inside(name: str, edges: int | list[str | date], table: "Table") -> None:
+    """Refuse an edge beyond the bounds of its column, which is a slip: no value lies there."""
+    from sfumato.core.exact import rational
+
+    if isinstance(edges, int) or name not in table.bounds:
+        return
+    low, high = table.bounds[name]
+    for edge in edges:
+        place = edge if isinstance(edge, date) else rational(edge, f"the edge of {name!r}")
+        if isinstance(place, date) is isinstance(low, date) and not low <= place <= high:  # type: ignore[operator]  # both are days, or both numbers
+            raise InvalidInput(
+                f"--bins says {edge} for {name!r}, which has bounds {low} to {high} in the schema. {NOTHING}"
+            )
 
 
 def workload_of(texts: Sequence[str], known: Sequence[str]) -> dict[tuple[str, ...], str]:

@@ -16,7 +16,7 @@ from sfumato.synthesis.declared import Cell, DeclaredRows, NeverRule, bins_of, k
 if TYPE_CHECKING:
     from sfumato.synthesis.result import SyntheticTable
 
-__all__ = ["as_code", "dictionary"]
+__all__ = ["as_code", "counted_words", "dictionary"]
 
 
 def dictionary(
@@ -34,7 +34,7 @@ def dictionary(
         say(phrase("dictionary.rows", file=as_code(file))),
         say(phrase("dictionary.about", **named)),
         say(Phrase("dictionary.sources")),
-        *(say(word) for word in _counted(made, declared, language)),
+        *counted_words(made, declared, language),
     ]
     if form == "csv" and _has_formulas(declared):
         parts.append(say(Phrase("dictionary.formula")))
@@ -62,12 +62,13 @@ class _Speaker:
         return self._presenter.words(word, self._language)
 
 
-def _counted(made: "SyntheticTable", declared: DeclaredRows, language: str) -> list[Word]:
+def counted_words(made: "SyntheticTable", declared: DeclaredRows, language: str) -> list[str]:
     """Which rows of the data count: those of a condition, and of each person as many as the limit has."""
-    limit = made.release.limit_words(language)
+    say, limit = _Speaker(made, language), made.release.limit_words(language)
+    where = phrase("dictionary.where", condition=as_code(declared.condition))
     return [
-        *([phrase("dictionary.where", condition=as_code(declared.condition))] if declared.condition else []),
-        *([phrase("dictionary.limit", limit=as_text(limit))] if limit else []),
+        *([say(where)] if declared.condition else []),
+        *([say(phrase("dictionary.limit", limit=as_text(limit)))] if limit else []),
     ]
 
 
@@ -100,7 +101,10 @@ def _made(made: "SyntheticTable", name: str) -> Word:
     least, most = (f"{end(each.noise for each in tables):,.3g}" for end in (min, max))
     if not others:
         return phrase("dictionary.made_alone", noise=least)
-    return phrase("dictionary.made_with", columns=Listed(tuple(map(as_code, others))), least=least, most=most)
+    columns = Listed(tuple(map(as_code, others)))
+    if least == most:
+        return phrase("dictionary.made_alike", columns=columns, noise=least)
+    return phrase("dictionary.made_with", columns=columns, least=least, most=most)
 
 
 def _never(rule: NeverRule) -> Word:

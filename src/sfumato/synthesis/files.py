@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.errors import InvalidInput
 from sfumato.synthesis.declared import DeclaredRows
-from sfumato.synthesis.dictionary import dictionary
+from sfumato.synthesis.dictionary import counted_words, dictionary
 from sfumato.synthesis.table_schema import table_schema
 
 if TYPE_CHECKING:
@@ -79,10 +79,11 @@ def _fill(
     (place / SCHEMA).write_text(text + "\n", encoding="utf-8")
     names = [rows, CERTIFICATE, SCHEMA]
     for language in languages:
-        words, explanation = f"dictionary.{language}.md", f"explanation.{language}.txt"
+        columns, explanation = f"dictionary.{language}.md", f"explanation.{language}.txt"
         beside = {"explanation": explanation, "schema": SCHEMA, "certificate": CERTIFICATE}
-        columns = dictionary(made, declared, language, file=rows, form=form, beside=beside)
-        (place / words).write_text(columns, encoding="utf-8")
-        (place / explanation).write_text(made.explain(language) + "\n", encoding="utf-8")
-        names += [words, explanation]
+        words = dictionary(made, declared, language, file=rows, form=form, beside=beside)
+        (place / columns).write_text(words, encoding="utf-8")
+        words = "\n\n".join([made.explain(language), *counted_words(made, declared, language)])
+        (place / explanation).write_text(words + "\n", encoding="utf-8")
+        names += [columns, explanation]
     return names

@@ -66,7 +66,7 @@ class SynthesisPreview:
         if len(self.marginals) > MOST_SHOWN:
             lines.append(f"  … and {len(self.marginals) - MOST_SHOWN:,} more, with less")
         if self.rows is None:
-            lines.append("What share of the rows that is depends on how many there are: say rows=… to see it.")
+            lines.append("What share of the rows that is depends on how many there are, which was not said.")
         else:
             lines.append(
                 f"Error: the share of {self.rows:,} rows that noise puts into another cell (total variation), before "

@@ -274,6 +274,8 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
         )  # fmt: skip
         return ListedColumn(name=name, values=values, missing=missing)
     bounds = table.bounds.get(name)
+    if bounds is None and keys is not None:
+        raise InvalidInput(f"column {name!r} has keys and no bounds, so it has no bins; nothing was done.")
     if bounds is None:
         raise NotDeclared(
             f"column {name!r} has neither declared keys nor bounds, and reading its values off the data would reveal "
@@ -289,6 +291,10 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
             raise InvalidInput(f"the bins of {name!r} are 2 to {MOST_BINS:,} or a list of edges; nothing was done.")
         edges = equal_bins(low, high, number, whole=whole)
     else:
+        if any(isinstance(edge, date) is not days for edge in bins):
+            raise InvalidInput(
+                f"the edges of {name!r} must be {'dates' if days else 'numbers'}, as its bounds are; nothing was done."
+            )
         inner = [Fraction(edge.toordinal()) if isinstance(edge, date) else rational(edge, "edge") for edge in bins]
         edges = (low, *(edge for edge in inner if low < edge < high), high)
         if inner != sorted(set(inner)):
