@@ -68,8 +68,9 @@ def synthesize(
 
     Columns have keys or bounds in the schema. --preview shows which tables would be measured, and how exactly. A ledger
     is kept as by sfumato query: with --account, and then the same command with another folder gives the stored answer
-    and the same rows at no cost; otherwise not (--no-ledger, where there is one). All options are checked before
-    anything is read. A folder that holds anything is refused.
+    and the same rows at no cost; otherwise not (--no-ledger, where there is one). Rules and --rows do not change what
+    is charged, unless other tables are chosen for another number of rows. All options are checked before anything is
+    read. A folder that holds anything is refused.
 
     The examples are for a schema, declared.toml, in which columns have keys or bounds.
 
