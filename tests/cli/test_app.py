@@ -112,6 +112,7 @@ def test_the_commands_are_these():
         "stream demo",
         "stream total",
         "suggest-limit",
+        "synthesize",
         "units",
         "verify",
         "witness",
@@ -160,6 +161,7 @@ WRITTEN = {
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
     "ledger-backup.db",
+    *("partner", "table"),
     *("releases", "evidence", "press.key.pub.cert", "press.key.pub.revoked", "standing.json", "witness", "a.ballot"),
 }
 PLAN = """kind = "plan"
@@ -198,6 +200,28 @@ type = "whole"
 type = "text"
 keys = ["F", "M"]
 """
+DECLARED = """kind = "schema"
+version = 1
+[dataset]
+name = "visits"
+version = "1"
+[unit]
+column = "patient_id"
+[limit]
+groups = 1
+rows_per_group = 1
+[columns.patient_id]
+type = "text"
+[columns.region]
+type = "text"
+keys = ["Alderwick", "Brackenmoor"]
+[columns.sex]
+type = "text"
+keys = ["F", "M"]
+[columns.age]
+type = "whole"
+bounds = [0, 99]
+"""
 NOTHING_LOST = {  # examples that are refused where no entry was lost, and why
     "sfumato ledger recover": "there is nothing to recover",
     "sfumato ledger restore": "holds a ledger already",
@@ -224,6 +248,7 @@ def provided(folder: Path) -> set[str]:
     (folder / "arrivals.csv").write_text("\n".join(["who,time", *arrivals]) + "\n", "utf-8")
     (folder / "plan.toml").write_text(PLAN, "utf-8")
     (folder / "planned.toml").write_text(PLANNED, "utf-8")
+    (folder / "declared.toml").write_text(DECLARED, "utf-8")
     (folder / "data").mkdir()
     for name in ("root", "root-2", "root-3", "press"):
         SigningKey.new().save(folder / f"{name}.key")

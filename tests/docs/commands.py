@@ -28,7 +28,8 @@ for programs; numbers that must stay exact are fractions in text there.
 """
 MIDDLE = """
 Messages are in English. Control characters in text that came from a file are spelt out, so that a certificate cannot
-play tricks with the terminal. No command but `demo`, `query`, `graph`, `stream total` and `plan run` reads rows.
+play tricks with the terminal. No command but `demo`, `query`,
+`suggest-limit`, `synthesize`, `graph`, `stream total` and `plan run` reads rows.
 """
 
 

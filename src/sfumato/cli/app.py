@@ -28,6 +28,7 @@ from sfumato.cli import (
     serve,
     stream,
     suggest_limit,
+    synthesize,
     units,
     witness,
 )
@@ -81,6 +82,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("query")(query.query)
 app.command("suggest-limit")(suggest_limit.suggest_limit)
+app.command("synthesize")(synthesize.synthesize)
 app.command("graph")(graph.graph)
 app.command("verify")(certificate.verify)
 app.command("receipt")(receipt.receipt)

@@ -30,7 +30,9 @@ __all__ = [
     "Foresee",
     "Population",
     "SpendOptions",
+    "charge_document",
     "deliver",
+    "say_charge",
     "vault_for",
 ]
 
@@ -367,20 +369,22 @@ def _show(
     elif release.limit_words():
         say(f"counted: {release.limit_words()}")
     say(f"protected: {describe(vault.unit)}{beside and f'; {beside}'}")
+    say_charge(release, vault, charged=charged)
+    for file in written:
+        say(f"written: {file}")
+
+
+def say_charge(release: "Release", vault: "Vault", *, charged: bool) -> None:
+    """Print what was charged, and where that stands."""
     say(f"charged: {'nothing, this is the stored answer' if release.repeated else release.charged}")
     if charged:
         say(f"ledger: {vault.name}, which may still ask for {vault.left}")
     else:
         say("ledger: none; this charge is not recorded, and asking again adds to it")
-    for file in written:
-        say(f"written: {file}")
 
 
-def _document(
-    release: "Release", vault: "Vault", level: Fraction, written: list[Path], *, charged: bool
-) -> dict[str, object]:
-    """The same for programs."""
-    from sfumato.cli import answers
+def charge_document(release: "Release", vault: "Vault", *, charged: bool) -> dict[str, object]:
+    """The same for programs, with the data and who is protected."""
     from sfumato.core.units import describe
 
     said = release.statement
@@ -395,9 +399,20 @@ def _document(
         }
         if charged
         else None,
+    }
+
+
+def _document(
+    release: "Release", vault: "Vault", level: Fraction, written: list[Path], *, charged: bool
+) -> dict[str, object]:
+    """The same for programs."""
+    from sfumato.cli import answers
+
+    return {
+        **charge_document(release, vault, charged=charged),
         "confidence": str(level),
         **answers.document(release, level),
-        "identifier": said.identifier,
+        "identifier": release.statement.identifier,
         "public_key": vault.public_key,
         "written": [str(file) for file in written],
     }

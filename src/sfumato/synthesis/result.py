@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.inference.ratio import Ratio
     from sfumato.synthesis.columns import SyntheticColumn
     from sfumato.synthesis.comparison import SyntheticComparison
+    from sfumato.synthesis.declared import DeclaredRows
     from sfumato.synthesis.files import SyntheticFiles
     from sfumato.synthesis.measured import MeasuredTable
     from sfumato.synthesis.row_making import RowMaking
@@ -84,6 +85,8 @@ class SyntheticTable:
     """What the rows were made of, where further files can be made of it."""
     fitted_association: "NDArray[np.float64] | None" = field(default=None, compare=False)
     """Cramér's V of each two columns in the fit."""
+    declared: "DeclaredRows | None" = None
+    """The columns with their values and bins, and the rules."""
 
     @property
     def columns(self) -> "tuple[SyntheticColumn, ...]":
@@ -192,6 +195,19 @@ class SyntheticTable:
 
         page = quality_page(self, comparison)
         return presenter_of(self.release).document(page, Path(path), languages, reason, legal_basis)
+
+    def write(
+        self, folder: str | Path, *, format: str = "parquet", languages: Sequence[str] = ("en", "zh")
+    ) -> tuple[Path, ...]:
+        """Write all that whoever gets the rows needs into a new or empty folder, and return the paths.
+
+        ``rows.parquet`` (or ``rows.csv``), ``certificate.json``, ``schema.json``, and in each language
+        ``dictionary.en.md`` and ``explanation.en.txt``. All of them follow from the release and what was declared.
+        Anything that lies in the folder already is left alone and the folder refused.
+        """
+        from sfumato.synthesis.folder import write_folder
+
+        return write_folder(self, folder, form=format, languages=languages)
 
     def explain(self, language: str = "en") -> str:
         """Say in words what the rows are, what they keep, what they do not keep, who is protected and what it cost."""

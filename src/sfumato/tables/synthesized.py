@@ -11,10 +11,12 @@ from sfumato.core.exact import Exact, positive, rational
 from sfumato.core.question import Question
 from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
-from sfumato.engines.expressions import Date, Time, col
+from sfumato.engines.expressions import Date, Time, col, written
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn, equal_bins
+from sfumato.synthesis.declared import DeclaredRows, never_rule
 from sfumato.synthesis.plan import MeasurementPlan, planned
+from sfumato.synthesis.preview import SynthesisPreview, foreseen
 from sfumato.synthesis.result import MeasuredMarginal, SynthesisQuality, SyntheticTable
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.published_counts import published_counts
@@ -75,6 +77,11 @@ class Synthesis:
     def question(self, *, epsilon: Exact, delta: Exact = 0) -> Question:
         """The question that is asked at this spend; its preview says what the noise is."""
         return self._asked(self.plan(epsilon=epsilon, delta=delta))
+
+    def preview(self, *, epsilon: Exact, delta: Exact = 0) -> SynthesisPreview:
+        """The tables that would be measured, and how exactly; reads nothing and spends nothing."""
+        plan = self.plan(epsilon=epsilon, delta=delta)
+        return foreseen(self._asked(plan).preview(epsilon=epsilon, delta=delta), plan, self.columns, rows=self.expected)
 
     def release(
         self,
@@ -144,6 +151,22 @@ class Synthesis:
             quality=quality,
             making=making,
             fitted_association=fitted,
+            declared=self.declared,
+        )
+
+    @property
+    def declared(self) -> DeclaredRows:
+        """The columns and the rules, for whoever opens a file of the rows."""
+        named = [column.name for column in self.columns]
+        return DeclaredRows(
+            columns=self.columns,
+            never=tuple(
+                never_rule(self.columns[one], self.columns[two], cells)
+                for one, two, cells in self.forbidden
+                if (one, two) not in self.ordered
+            ),
+            at_least=tuple((named[one], named[two]) for one, two in self.ordered),
+            condition="" if self.table.predicate is None else written(self.table.predicate),
         )
 
     def _asked(self, plan: MeasurementPlan) -> Question:
@@ -281,6 +304,8 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
         )  # fmt: skip
         return ListedColumn(name=name, values=values, missing=missing)
     bounds = table.bounds.get(name)
+    if bounds is None and keys is not None:
+        raise InvalidInput(f"column {name!r} has keys and no bounds, so it has no bins; nothing was done.")
     if bounds is None:
         raise NotDeclared(
             f"column {name!r} has neither declared keys nor bounds, and reading its values off the data would reveal "
@@ -299,9 +324,11 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
         number = BINS if bins is None else bins
         edges = equal_bins(low, high, number, whole=whole)
     else:
+        if any(isinstance(edge, date) is not days for edge in bins):
+            raise InvalidInput(
+                f"the edges of {name!r} must be {'dates' if days else 'numbers'}, as its bounds are; nothing was done."
+            )
         inner = [Fraction(edge.toordinal()) if isinstance(edge, date) else rational(edge, "edge") for edge in bins]
-        if any(isinstance(edge, date) != days for edge in bins):
-            raise InvalidInput(f"the edges of {name!r} are {'days' if days else 'numbers'}; nothing was done.")
         if len(inner) >= MOST_BINS:
             raise InvalidInput(f"{name!r} has more than {MOST_BINS:,} bins; nothing was done. Use fewer edges.")
         edges = (low, *(edge for edge in inner if low < edge < high), high)
