@@ -246,7 +246,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"bins": {"age": "8"}}, InvalidInput, "whole number from 2"),
     ({"bins": {"age": True}}, InvalidInput, "whole number from 2"),
     ({"bins": {"age": [20, None]}}, InvalidInput, "edge is NoneType"),
-    ({"bins": {"age": [date(2026, 1, 1)]}}, InvalidInput, "are numbers"),
+    ({"bins": {"age": [date(2026, 1, 1)]}}, InvalidInput, "must be numbers"),
     ({"bins": {"age": list(range(1_001))}}, InvalidInput, "more than 1,000 bins"),
     ({"missing": 3}, InvalidInput, "a list was expected"),
     ({"missing": "sex"}, InvalidInput, "a list was expected"),
