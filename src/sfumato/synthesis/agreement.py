@@ -40,7 +40,7 @@ def jensen_shannon(one: Shares, two: Shares) -> Shares:
 
     def from_middle(some: Shares) -> Shares:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(some > 0, some * np.log2(some / middle), 0.0).sum(axis=-1)
+            return np.asarray(np.where(some > 0, some * np.log2(some / middle), 0.0).sum(axis=-1))
 
     return np.maximum(np.asarray((from_middle(one) + from_middle(two)) / 2), 0.0)
 
