@@ -1,5 +1,6 @@
 """Synthetic rows, from a file and its schema to a folder that can be handed on."""
 
+import math
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -191,10 +192,15 @@ def _document(made: "SyntheticTable", vault: "Vault", written: tuple[Path, ...],
             {"columns": list(each.columns), "cells": each.cells, "noise_standard_deviation": each.noise}
             for each in quality.marginals
         ],
-        "chi_squared_per_cell": quality.chi_squared,
-        "distance_to_fit": quality.distance_to_fit,
+        "chi_squared_per_cell": _finite(quality.chi_squared),
+        "distance_to_fit": _finite(quality.distance_to_fit),
         "limit": made.release.limit_words() or None,
         "identifier": made.release.statement.identifier,
         "public_key": vault.public_key,
         "written": [str(file) for file in written],
     }
+
+
+def _finite(figure: float | None) -> float | None:
+    """A figure as JSON has it."""
+    return figure if figure is not None and math.isfinite(figure) else None

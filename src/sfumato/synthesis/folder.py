@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,7 +55,7 @@ def write_folder(
             names = _fill(place, made, made.declared, form, list(dict.fromkeys(SHORT[each] for each in languages)))
             if target.is_dir():
                 target.rmdir()  # an empty one; whatever was put there meanwhile is not removed
-            shutil.move(place, target)
+            place.rename(target)
     except OSError as wrong:
         raise InvalidInput(
             f"{target} cannot be written: {wrong.strerror or type(wrong).__name__}. Nothing was written. Choose "
