@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sfumato.studies.regression.scores import AucResult, CalibrationResult
     from sfumato.studies.survival import SurvivalResult
     from sfumato.synthesis.result import SyntheticTable
+    from sfumato.tables.hierarchies import Hierarchies
+    from sfumato.tables.private_bins import QuantileBins
     from sfumato.tables.synthesized import Synthesis
     from sfumato.tables.table import Table
 
@@ -315,11 +317,12 @@ class StudiedTable:
         columns: Sequence[str] | None = None,
         *,
         rows: int | None = None,
-        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        bins: "Mapping[str, int | Sequence[Exact | date] | QuantileBins] | None" = None,
         missing: Sequence[str] = (),
         workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
         never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
         at_least: Sequence[tuple[str, str]] = (),
+        hierarchies: "Hierarchies | None" = None,
     ) -> "Synthesis":
         """What :meth:`synthesize` would ask and make, before ε is decided: ``plan``, ``question`` and ``release``.
 
@@ -343,6 +346,7 @@ class StudiedTable:
             workload=workload,
             never=never,
             at_least=at_least,
+            hierarchies=hierarchies,
         )
 
     def synthesize(
@@ -352,23 +356,27 @@ class StudiedTable:
         epsilon: Exact,
         delta: Exact = 0,
         rows: int | None = None,
-        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        bins: "Mapping[str, int | Sequence[Exact | date] | QuantileBins] | None" = None,
         missing: Sequence[str] = (),
         workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
         never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
         at_least: Sequence[tuple[str, str]] = (),
+        hierarchies: "Hierarchies | None" = None,
     ) -> "SyntheticTable":
         """Make synthetic rows with these columns, by default all that have declared keys or bounds.
 
-        Noisy tables of the columns are measured for one charge, and rows are made of that release alone. Columns with
-        keys have these; numbers and dates are cut into ``bins`` between their declared bounds (a number of bins or
-        their edges) and values are drawn inside. ``missing`` names columns whose missing values are a value. ``rows``
-        is how many rows are written; without it, the noisy number of rows. ``workload`` lists the tables that must be
-        right, or maps them to their importance. ``never`` lists values of two columns that never occur together,
-        ``at_least`` pairs of columns whose first value is at least the second; both hold in every row.
+        Noisy tables of the columns are measured for this ε, and rows are made of the release alone. Columns with keys
+        have these; numbers and dates are cut into ``bins`` between their declared bounds and values are drawn inside: a
+        number of bins, their edges, or ``sf.QuantileBins(8)``, whose edges are asked for first with a tenth of ε.
+        ``hierarchies`` maps the codes of a column to groups: tables hold the groups, and each row then gets a code of
+        its group (``sf.Hierarchy``). ``missing`` names columns whose missing values are a value. ``rows`` is how many
+        rows are written; without it, the noisy number of rows. ``workload`` lists the tables that must be right, or
+        maps them to their importance. ``never`` lists values of two columns that never occur together, ``at_least``
+        pairs of columns whose first value is at least the second; both hold in every row.
 
-        Guarantee: one ordinary question, charged and certified; the rows are a function of its release. Assumes: what
-        is declared is public. Of a person at most as many rows count as the limit has. Proof: docs/proofs/synthesis.md
+        Guarantee: one ordinary question, charged and certified, and one before it for each column whose bins are
+        chosen; together they cost this ε and δ, and the rows are a function of the releases. Assumes: what is declared
+        is public. Of a person at most as many rows count as the limit has. Proof: docs/proofs/synthesis.md
 
         >>> import pyarrow as pa, sfumato as sf
         >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
@@ -381,6 +389,13 @@ class StudiedTable:
         (400, True)
         """
         asked = self.synthesis(
-            columns, rows=rows, bins=bins, missing=missing, workload=workload, never=never, at_least=at_least
+            columns,
+            rows=rows,
+            bins=bins,
+            missing=missing,
+            workload=workload,
+            never=never,
+            at_least=at_least,
+            hierarchies=hierarchies,
         )
         return asked.release(epsilon=epsilon, delta=delta)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
-from math import sqrt
+from math import prod, sqrt
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, positive, rational
@@ -14,8 +14,10 @@ from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import Date, Time, col
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn, equal_bins, in_order
+from sfumato.synthesis.levels import CodeLevel
 from sfumato.synthesis.plan import MeasurementPlan, planned
 from sfumato.synthesis.result import MeasuredMarginal, SynthesisQuality, SyntheticTable
+from sfumato.tables.hierarchies import Hierarchies, hierarchies_of, weight_of_codes
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sfumato.synthesis.measured import Layout
+    from sfumato.tables.private_bins import QuantileBins
     from sfumato.tables.table import Table
 
 __all__ = ["Synthesis", "synthesis_of"]
@@ -34,6 +37,8 @@ MOST_ROWS = 10**8
 MOST_CELLS = 4_000  # of all columns together: memory and time of a fit go with their square
 Forbidden = tuple[int, int, tuple[tuple[int, int], ...]]
 WIDEST = 3
+TOLD_APART = Fraction(1, 2)
+"""With this probability no code that nobody has is taken for one that somebody has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,6 +59,9 @@ class Synthesis:
     """Two columns, and the pairs of their cells that never occur together."""
     ordered: tuple[tuple[int, int], ...] = field(default=())
     """Two columns of numbers, the first of which is at least the second in every row."""
+    levels: tuple[CodeLevel, ...] = ()
+    """Codes below columns of groups, and :attr:`codes`, their keys; each is measured as one table more."""
+    codes: tuple[Keys, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -96,20 +104,22 @@ class Synthesis:
 
         from sfumato.studies.draws import seeded_by
         from sfumato.synthesis.making import made_rows
-        from sfumato.synthesis.measured import Layout, MeasuredTable, total_of
+        from sfumato.synthesis.measured import Layout, MeasuredTable, one_way, total_of
 
         query = release.statement.query
         if not isinstance(query, WeightedMarginals):
             raise InvalidInput("this release is not of tables that rows can be made of; nothing was made.")
         sigma = float(release.statement.law.variance) ** 0.5
-        measured = [
+        sizes = (*self.sizes, *(level.cells for level in self.levels))
+        every = [
             MeasuredTable(
                 columns=some,
-                counts=np.array(values, dtype=float).reshape([self.sizes[place] for place in some]) / weight,
+                counts=np.array(values, dtype=float).reshape([sizes[place] for place in some]) / weight,
                 sigma=sigma / weight,
             )
             for some, weight, values in query.answers(release.statement.values)
         ]
+        measured = every[: len(every) - len(self.levels)]  # the codes stand last
         total = total_of(measured)
         rows = max(1, min(round(total), MOST_ROWS)) if self.rows is None else self.rows
         layout, random = Layout(self.sizes), seeded_by(release)()
@@ -120,33 +130,55 @@ class Synthesis:
             if isinstance(column, BinnedColumn)
         }
         in_order(self.columns, found.codes, drawn, self.ordered)
-        arrays = [column.arrow(found.codes[:, place], drawn.get(place)) for place, column in enumerate(self.columns)]
+        arrays = {
+            column.name: column.arrow(found.codes[:, place], drawn.get(place))
+            for place, column in enumerate(self.columns)
+        }
+        shares = one_way(measured, layout)
+        law = release.statement.law
+        for level, table, weight in zip(
+            self.levels, every[len(measured) :], query.weights[len(measured) :], strict=True
+        ):
+            reached = float(law.margin(TOLD_APART, numbers=level.cells)) / weight
+            within = shares[layout.parts[level.group]][: level.groups] * total
+            likely = level.shares(table.counts[:-1], reached, within)
+            arrays[level.name] = level.drawn(found.codes[:, level.group], likely, random)
+        names = [*(column.name for column in self.columns), *(level.name for level in self.levels)]
         quality = SynthesisQuality(
             reason=reason,
             marginals=tuple(
                 MeasuredMarginal(
-                    columns=tuple(self.columns[place].name for place in each.columns),
+                    columns=tuple(names[place] for place in each.columns),
                     cells=each.counts.size,
                     noise=each.sigma,
                     predicted_error=0.4 * each.sigma * each.counts.size / max(total, 1.0),
                 )
-                for each in measured
+                for each in every
             ),
             chi_squared=found.misfit,
             distance_to_fit=found.distance,
             estimated_rows=total,
             declared_rows=self.rows is not None,
+            codes=tuple(level.name for level in self.levels),
         )
-        named = pa.table(arrays, names=[column.name for column in self.columns])
+        named = pa.table(arrays)
         return SyntheticTable(release=release, rows=named, quality=quality)
 
     def _asked(self, plan: MeasurementPlan) -> Question:
+        sizes = self.sizes
+        known = [
+            (prod(sizes[place] for place in some), weight)
+            for some, weight in zip(plan.tables, plan.weights, strict=True)
+        ]
         query = WeightedMarginals(
             dataset=self.table.dataset,
-            by=self.keys,
-            tables=plan.tables,
-            weights=plan.weights,
-            missing=tuple(column.name for column in self.columns if column.missing),
+            by=(*self.keys, *self.codes),
+            tables=(*plan.tables, *((len(sizes) + place,) for place in range(len(self.levels)))),
+            weights=(*plan.weights, *(weight_of_codes(level.cells, known) for level in self.levels)),
+            missing=(
+                *(column.name for column in self.columns if column.missing),
+                *(level.name for level in self.levels),  # what is not listed: codes too rare to be declared
+            ),
             where=self.table.predicate,
             joins=self.table.joins,
         )
@@ -168,16 +200,37 @@ def synthesis_of(
     columns: Sequence[str] | None,
     *,
     rows: int | None,
-    bins: Mapping[str, int | Sequence[Exact | date]],
+    bins: "Mapping[str, int | Sequence[Exact | date] | QuantileBins]",
     missing: Sequence[str],
     workload: Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact],
     never: Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]],
     at_least: Sequence[tuple[str, str]],
+    hierarchies: Hierarchies | None = None,
 ) -> Synthesis:
     """What is asked for, checked: every column has public cells, and rules and workload name columns."""
+    from sfumato.tables import private_bins
+
+    if any(isinstance(each, private_bins.QuantileBins) for each in bins.values()):
+
+        def known(given: Mapping[str, object]) -> Synthesis:
+            return synthesis_of(
+                table,
+                columns,
+                rows=rows,
+                bins=given,  # type: ignore[arg-type]  # numbers of bins and edges, checked there
+                missing=missing,
+                workload=workload,
+                never=never,
+                at_least=at_least,
+                hierarchies=hierarchies,
+            )
+
+        return private_bins.privately_binned(table, bins, known)
     if table.by:
         raise InvalidInput("synthetic rows are made of a table that is not grouped; nothing was done.")
-    names = list(columns) if columns is not None else [*table.keys, *(c for c in table.bounds if c not in table.keys)]
+    ranks = hierarchies or {}
+    default = dict.fromkeys([*table.keys, *table.bounds, *ranks])
+    names = list(columns) if columns is not None else list(default)
     if isinstance(columns, str) or not names or len(set(names)) != len(names):
         raise InvalidInput(
             "columns is a list of different columns that have declared keys or bounds; nothing was done."
@@ -191,8 +244,12 @@ def synthesis_of(
                 f"{what} names {', '.join(unknown) or repr(named)}, which is none of the columns "
                 f"{', '.join(names)}; nothing was done.{did_you_mean(unknown[0], names) if unknown else ''}"
             )
-    made = [_column(table, name, bins.get(name), missing=name in missing) for name in names]
-    place = {name: number for number, name in enumerate(names)}
+    ranked = hierarchies_of(table, ranks, names, missing)
+    made = [
+        ranked[name].column if name in ranked else _column(table, name, bins.get(name), missing=name in missing)
+        for name in names
+    ]
+    place = {column.name: number for number, column in enumerate(made)}
     if sum(column.size for column in made) > MOST_CELLS:
         raise InvalidInput(
             f"the columns have {sum(column.size for column in made):,} values and bins together, and rows are made for "
@@ -205,12 +262,17 @@ def synthesis_of(
     return Synthesis(
         table=table,
         columns=tuple(made),
-        keys=tuple(_keys(table, column) for column in made),
+        keys=tuple(
+            ranked[name].keys if name in ranked else _keys(table, column)
+            for name, column in zip(names, made, strict=True)
+        ),
         rows=rows,
         expected=table.n_units if table.n_units is not None and table.predicate is None else rows,
         workload=_workload(workload, place),
         forbidden=tuple(forbidden),
         ordered=tuple((one, two) for one, two, _ in (*direct, *further)),
+        levels=tuple(each.level(names.index(name)) for name, each in ranked.items()),
+        codes=tuple(each.codes for each in ranked.values()),
     )
 
 
@@ -242,7 +304,9 @@ def _check_possible(sizes: Sequence[int], forbidden: Sequence[Forbidden]) -> Non
         raise InvalidInput("no row keeps all declared rules; nothing was done and nothing was spent. Leave some out.")
 
 
-def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None, *, missing: bool) -> SyntheticColumn:
+def _column(
+    table: "Table", name: str, bins: "int | Sequence[Exact | date] | QuantileBins | None", *, missing: bool
+) -> SyntheticColumn:
     keys = table.keys.get(name)
     if keys is not None and bins is None:
         values = tuple(
