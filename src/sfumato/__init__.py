@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sfumato.tables.of_person import greatest_of as max
     from sfumato.tables.of_person import least_of as min
     from sfumato.tables.private_bins import QuantileBins
+    from sfumato.tables.related import ChildRows
     from sfumato.tables.schema import Schema
     from sfumato.tables.unreadable import unreadable
     from sfumato.vault import Vault
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Budget": ("sfumato.core.budget", "Budget"),
     "CellFormat": ("sfumato.engines.sources", "CellFormat"),
+    "ChildRows": ("sfumato.tables.related", "ChildRows"),
     "Hierarchy": ("sfumato.tables.hierarchies", "Hierarchy"),
     "Ledger": ("sfumato.governance.ledger", "Ledger"),
     "Limit": ("sfumato.core.limits", "Limit"),
@@ -105,6 +107,7 @@ _HOME = {
 __all__ = [
     "Budget",
     "CellFormat",
+    "ChildRows",
     "Hierarchy",
     "Ledger",
     "Limit",

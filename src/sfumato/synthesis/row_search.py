@@ -4,6 +4,8 @@ Rows that are drawn miss their tables by the luck of the draw, which for a file 
 together, and too many would move into one cell: each moves with the chance that leaves as many as the cell lacks.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,16 +21,25 @@ FORBIDDEN = np.float32(1e6)
 
 
 def searched(
-    rows: Codes, pairs: Reals, allowed: NDArray[np.bool_], layout: Layout, random: np.random.Generator
+    rows: Codes,
+    pairs: Reals,
+    allowed: NDArray[np.bool_],
+    layout: Layout,
+    random: np.random.Generator,
+    *,
+    columns: Sequence[int] | None = None,
 ) -> Codes:
-    """Rows whose pairs are nearer to ``pairs``, a symmetric matrix of shares; no move makes them worse by itself."""
+    """Rows whose pairs are nearer to ``pairs``, a symmetric matrix of shares; no move makes them worse by itself.
+
+    ``columns`` are those whose values may be exchanged, by default all.
+    """
     found = rows.copy()
     excess = layout.pair_counts(found) - pairs * np.float32(len(found))
     batches = max(1, min(len(found) // BATCH, MOST_BATCHES))
     for _ in range(PASSES):
         for some in np.array_split(random.permutation(len(found)), batches):
             batch = found[some]
-            for column in random.permutation(len(layout.sizes)):
+            for column in random.permutation(len(layout.sizes) if columns is None else np.array(columns)):
                 _moved(batch, int(column), excess, allowed, layout, random)
             found[some] = batch
     return found

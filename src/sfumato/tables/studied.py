@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from sfumato.studies.regression.result import RegressionResult
     from sfumato.studies.regression.scores import AucResult, CalibrationResult
     from sfumato.studies.survival import SurvivalResult
+    from sfumato.synthesis.related_result import SyntheticRelations
     from sfumato.synthesis.result import SyntheticTable
     from sfumato.tables.hierarchies import Hierarchies
     from sfumato.tables.private_bins import QuantileBins
+    from sfumato.tables.related import ChildRows, RelatedSynthesis
     from sfumato.tables.synthesized import Synthesis
     from sfumato.tables.table import Table
 
@@ -398,4 +400,63 @@ class StudiedTable:
             at_least=at_least,
             hierarchies=hierarchies,
         )
+        return asked.release(epsilon=epsilon, delta=delta)
+
+    def related_synthesis(
+        self,
+        children: "Mapping[str, ChildRows]",
+        columns: Sequence[str] | None = None,
+        *,
+        persons: int | None = None,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+    ) -> "RelatedSynthesis":
+        """What :meth:`synthesize_related` would ask and make, before ε is decided: ``plan``, ``question``, ``release``.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> table = visits()
+        >>> people = table.per_person(sex=sf.first("sex", by="age"))
+        >>> asked = people.related_synthesis({"visits": sf.ChildRows(table, order="age", most=2, columns=["hospital"])})
+        >>> sorted(set(asked.question(epsilon=1).query.labels()["marginal"]))[:2]
+        ['sex × visits', 'sex × visits.hospital_1']
+        """
+        from sfumato.tables.related import related_of
+
+        return related_of(self._table, children, columns, persons=persons, bins=bins or {}, missing=missing)
+
+    def synthesize_related(
+        self,
+        children: "Mapping[str, ChildRows]",
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Exact,
+        delta: Exact = 0,
+        persons: int | None = None,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+    ) -> "SyntheticRelations":
+        """Make synthetic persons with these columns, and below them the rows that they have in other tables.
+
+        The table has one row a person; ``children`` maps names to ``sf.ChildRows(stays, order="admitted", most=4)``.
+        How many rows a person has goes with the person's columns, columns of rows go with those of the person and with
+        each other, and columns that ``follow`` themselves with their value in the row before. ``persons`` is how many
+        persons are written; without it, their noisy number. The rest is as for :meth:`synthesize`.
+
+        Guarantee: one ordinary question, charged and certified, in which a person with all rows is in one cell of each
+        table; all files are functions of its release. Assumes: what is declared is public; persons are protected.
+        Proof: docs/proofs/synthetic_relations.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> one = sf.Limit(groups=1, rows_per_group=1)
+        >>> people = pa.table({"id": range(300), "sex": ["F", "M"] * 150})
+        >>> stays = pa.table({"id": list(range(0, 300, 2)) * 2, "day": [1] * 150 + [2] * 150, "ward": ["A", "B"] * 150})
+        >>> above = vault.table(people, name="people", version="1", keys={"sex": ["F", "M"]}, limit=one)
+        >>> below = vault.table(stays, name="all stays", version="1", keys={"ward": ["A", "B"]})
+        >>> made = above.synthesize_related({"stays": sf.ChildRows(below, order="day", most=2)}, epsilon=9, persons=200)
+        >>> made.tables["persons"].num_rows, made.tables["stays"].column_names, vault.spent == sf.Budget(epsilon=9)
+        (200, ['id', 'number', 'ward'], True)
+        """
+        asked = self.related_synthesis(children, columns, persons=persons, bins=bins, missing=missing)
         return asked.release(epsilon=epsilon, delta=delta)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sfumato.tables.private_bins import QuantileBins
     from sfumato.tables.table import Table
 
-__all__ = ["Synthesis", "synthesis_of"]
+__all__ = ["Synthesis", "column_of", "keys_of_column", "synthesis_of"]
 
 BINS = 16
 MOST_BINS = 1_000
@@ -226,6 +226,7 @@ def synthesis_of(
             )
 
         return private_bins.privately_binned(table, bins, known)
+    given = {name: each for name, each in bins.items() if not isinstance(each, private_bins.QuantileBins)}
     if table.by:
         raise InvalidInput("synthetic rows are made of a table that is not grouped; nothing was done.")
     ranks = hierarchies or {}
@@ -246,7 +247,7 @@ def synthesis_of(
             )
     ranked = hierarchies_of(table, ranks, names, missing)
     made = [
-        ranked[name].column if name in ranked else _column(table, name, bins.get(name), missing=name in missing)
+        ranked[name].column if name in ranked else column_of(table, name, given.get(name), missing=name in missing)
         for name in names
     ]
     place = {column.name: number for number, column in enumerate(made)}
@@ -263,7 +264,7 @@ def synthesis_of(
         table=table,
         columns=tuple(made),
         keys=tuple(
-            ranked[name].keys if name in ranked else _keys(table, column)
+            ranked[name].keys if name in ranked else keys_of_column(table, column)
             for name, column in zip(names, made, strict=True)
         ),
         rows=rows,
@@ -304,9 +305,10 @@ def _check_possible(sizes: Sequence[int], forbidden: Sequence[Forbidden]) -> Non
         raise InvalidInput("no row keeps all declared rules; nothing was done and nothing was spent. Leave some out.")
 
 
-def _column(
-    table: "Table", name: str, bins: "int | Sequence[Exact | date] | QuantileBins | None", *, missing: bool
+def column_of(
+    table: "Table", name: str, bins: int | Sequence[Exact | date] | None, *, missing: bool
 ) -> SyntheticColumn:
+    """A column with public cells: its declared keys, or bins between its declared bounds."""
     keys = table.keys.get(name)
     if keys is not None and bins is None:
         values = tuple(
@@ -345,7 +347,7 @@ def _column(
     return BinnedColumn(name=name, edges=edges, whole=whole, days=days, missing=missing)
 
 
-def _keys(table: "Table", column: SyntheticColumn) -> Keys:
+def keys_of_column(table: "Table", column: SyntheticColumn) -> Keys:
     """The cells of a column as groups of the question; what lies beyond the bounds is in the first or the last bin."""
     if isinstance(column, ListedColumn):
         return table.keys[column.name]
