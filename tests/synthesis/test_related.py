@@ -81,7 +81,7 @@ def made() -> SyntheticRelations:
 
 
 def joined(persons: pa.Table, stays: pa.Table) -> dict[str, NDArray[Any]]:
-    """Rows of persons beside their person, in order, at most so many of each, with the ward before."""
+    """Rows of persons beside their person, in order, up to the limit, with the ward before."""
     order = "number" if "number" in stays.column_names else "day"
     rows = stays.sort_by([("id", "ascending"), (order, "ascending")]).to_pydict()
     ages = dict(zip(persons["id"].to_pylist(), persons["age"].to_pylist(), strict=True))

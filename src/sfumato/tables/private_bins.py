@@ -39,7 +39,7 @@ Edges = Sequence[Exact | date]
 
 @dataclass(frozen=True, slots=True)
 class QuantileBins:
-    """So many bins of a column with about as many rows in each: their edges are quantiles, which are asked for first.
+    """A number of bins with about as many rows in each: their edges are quantiles, which are asked for first.
 
     ``share`` is the part of ε that this column's edges get; without it, all columns with such bins share a tenth of ε.
 
