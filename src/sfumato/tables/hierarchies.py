@@ -86,7 +86,7 @@ class Ranked:
     codes: Keys
     open: tuple[bool, ...]
     within: tuple[int, ...]
-    rest: str | None
+    hierarchy: Hierarchy
 
     def level(self, place: int) -> CodeLevel:
         """The codes, below the column at a place."""
@@ -96,7 +96,7 @@ class Ranked:
             codes=self.codes.values,  # type: ignore[arg-type]  # texts, numbers or truth values, as was checked
             within=self.within,
             open=self.open,
-            rest=self.rest,
+            rest=self.hierarchy.rest,
         )
 
 
@@ -130,7 +130,7 @@ def hierarchies_of(table: "Table", given: Hierarchies, names: list[str], missing
             codes=codes,
             open=tuple(group in unlisted for group in groups),
             within=tuple(place[hierarchy.group_of[code]] for code in codes.values),  # type: ignore[index]  # as above
-            rest=hierarchy.rest,
+            hierarchy=hierarchy,
         )
     return found
 

@@ -15,7 +15,7 @@ from sfumato.core.exact import Exact, positive, probability
 from sfumato.core.question import Question
 from sfumato.core.release import Release
 from sfumato.engines.expressions import col
-from sfumato.errors import InvalidInput, Refused
+from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.synthesis.columns import BinnedColumn
 from sfumato.synthesis.plan import MeasurementPlan
 from sfumato.synthesis.result import SyntheticTable
@@ -123,9 +123,16 @@ class PrivatelyBinned(Synthesis):
             found[name] = question.release(epsilon=amount, fresh=fresh, idempotency=key, reads=reads)
         by_name = {column.name: column for column in self.columns}
         edges = {name: edges_of(by_name[name], release) for name, release in found.items()}
-        made = self.with_edges(edges).release(
-            epsilon=self.left(epsilon), delta=delta, fresh=fresh, idempotency=idempotency, reads=reads
-        )
+        try:
+            made = self.with_edges(edges).release(
+                epsilon=self.left(epsilon), delta=delta, fresh=fresh, idempotency=idempotency, reads=reads
+            )
+        except SfumatoError as wrong:
+            paid = sum((each.charged for each in found.values()), start=Budget.none())
+            wrong.add_note(
+                f"The edges were chosen before that, for {paid}; they are stored, and asked again cost nothing."
+            )
+            raise
         return replace(made, bins=tuple(found.values()))
 
 

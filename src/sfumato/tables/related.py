@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import date
 from itertools import combinations
-from math import sqrt
+from math import prod, sqrt
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact
@@ -20,17 +20,19 @@ from sfumato.core.units import Family, User
 from sfumato.engines.expressions import Date, Expression, Time, coalesce, col, least
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.synthesis.columns import BinnedColumn, SyntheticColumn
+from sfumato.synthesis.levels import CodeLevel
 from sfumato.synthesis.plan import TOO_FEW_ROWS, MeasurementPlan, predicted_error, weighted
 from sfumato.synthesis.related_result import PERSONS, RelatedQuality, SyntheticRelations
 from sfumato.synthesis.related_rows import ChildShape, MadeChild, RelatedShape, made_family
 from sfumato.synthesis.result import MeasuredMarginal
-from sfumato.tables.keys import Keys
+from sfumato.tables.hierarchies import Hierarchies, Hierarchy, Ranked, hierarchies_of, weight_of_codes
+from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measures.row_count import count
 from sfumato.tables.of_person import first
 from sfumato.tables.persons import is_per_person, no_persons
 from sfumato.tables.private_bins import QuantileBins
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
-from sfumato.tables.synthesized import MOST_CELLS, MOST_ROWS, column_of, keys_of_column
+from sfumato.tables.synthesized import MOST_CELLS, MOST_ROWS, TOLD_APART, column_of, keys_of_column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +54,8 @@ class ChildRows:
     ``order`` is the column that a person's rows come in the order of, such as the date of admission. Of each person the
     first ``most`` rows are measured, and at most as many are made. ``follow`` names columns whose value depends on the
     one in the row before; of each pair of rows in a row it is counted how values go from one to the other. ``columns``
-    are by default all that have declared keys or bounds; ``bins`` are as for :meth:`Table.synthesize`.
+    are by default all that have declared keys or bounds; ``bins`` and ``hierarchies`` are as for
+    :meth:`Table.synthesize`, and of a column with a hierarchy the group follows itself.
 
     Assumes: the order tells a person's rows apart. Of rows that are equal in it, each column comes in an order of its
     own, and what belonged to one row may stand in two.
@@ -69,6 +72,7 @@ class ChildRows:
     columns: Sequence[str] | None = None
     follow: Sequence[str] = ()
     bins: Bins = field(default_factory=dict)
+    hierarchies: Hierarchies = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.most, bool) or not isinstance(self.most, int) or not 1 <= self.most <= MOST_CHILD_ROWS:
@@ -81,7 +85,7 @@ class ChildRows:
         """The columns that are made."""
         if self.columns is not None:
             return list(self.columns)
-        return list(dict.fromkeys([*self.table.keys, *self.table.bounds]))
+        return list(dict.fromkeys([*self.table.keys, *self.table.bounds, *self.hierarchies]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,6 +102,15 @@ class _Child:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Codes:
+    """Codes below groups, of the persons or of a child table; of the latter there is one table for each row."""
+
+    child: int | None
+    level: CodeLevel
+    keys: tuple[Keys, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RelatedSynthesis:
     """Persons, their rows and what is measured of both: everything that is decided before ε is.
 
@@ -111,6 +124,7 @@ class RelatedSynthesis:
     keys: tuple[Keys, ...]
     children: tuple[_Child, ...]
     persons: int | None
+    codes: tuple[_Codes, ...] = ()
 
     @property
     def shape(self) -> RelatedShape:
@@ -163,17 +177,19 @@ class RelatedSynthesis:
 
         query = release.statement.query
         shape = self.shape
-        if not isinstance(query, WeightedMarginals) or query.sizes != shape.sizes:
+        wide = len(shape.sizes)
+        if not isinstance(query, WeightedMarginals) or query.sizes[:wide] != shape.sizes:
             raise InvalidInput("this release is not of tables that these rows can be made of; nothing was made.")
         sigma = float(release.statement.law.variance) ** 0.5
-        measured = [
+        every = [
             MeasuredTable(
                 columns=some,
-                counts=np.array(values, dtype=float).reshape([shape.sizes[place] for place in some]) / weight,
+                counts=np.array(values, dtype=float).reshape([query.sizes[place] for place in some]) / weight,
                 sigma=sigma / weight,
             )
             for some, weight, values in query.answers(release.statement.values)
         ]
+        measured = [table for table in every if table.columns[-1] < wide]
         total = total_of(measured)
         persons = max(1, min(round(total), MOST_ROWS)) if self.persons is None else self.persons
         random = seeded_by(release)()
@@ -182,6 +198,17 @@ class RelatedSynthesis:
         tables = {PERSONS: pa.table({self.person: serial, **_arrays(self.columns, family.persons, random)})}
         for child, made in zip(self.children, family.children, strict=True):
             tables[child.name] = self._rows(child, made, random)
+        alone, scale = every[len(measured) :], max(total, 1.0) / persons
+        for each in self.codes:
+            own, alone = alone[: len(each.keys)], alone[len(each.keys) :]
+            name = PERSONS if each.child is None else self.children[each.child].name
+            cells = family.persons if each.child is None else family.children[each.child].codes
+            groups = cells[:, each.level.group]
+            expected = np.bincount(groups, minlength=each.level.groups + 1)[: each.level.groups] * scale
+            furthest = float(release.statement.law.margin(TOLD_APART, numbers=each.level.cells)) / sigma
+            noise = sqrt(sum(table.sigma**2 for table in own))
+            likely = each.level.shares(sum(table.counts[:-1] for table in own), furthest * noise, expected)  # type: ignore[arg-type]  # an array: there is one at least
+            tables[name] = tables[name].append_column(each.level.name, each.level.drawn(groups, likely, random))
         names = [keys.column for keys in query.by]
         quality = RelatedQuality(
             reason=reason,
@@ -192,7 +219,7 @@ class RelatedSynthesis:
                     noise=each.sigma,
                     predicted_error=0.4 * each.sigma * each.counts.size / max(total, 1.0),
                 )
-                for each in measured
+                for each in every
             ),
             chi_squared=family.misfit,
             child_chi_squared={
@@ -201,6 +228,7 @@ class RelatedSynthesis:
             estimated_persons=total,
             declared_persons=self.persons is not None,
             most={child.name: child.most for child in self.children},
+            codes=tuple(each.level.name for each in self.codes),
         )
         return SyntheticRelations(release=release, tables=tables, person=self.person, quality=quality)
 
@@ -222,14 +250,22 @@ class RelatedSynthesis:
 
     def _asked(self, plan: MeasurementPlan) -> Question:
         below = [keys for child in self.children for keys in child.keys]
+        codes = [keys for each in self.codes for keys in each.keys]
+        sizes, first = self.shape.sizes, len(self.shape.sizes)
+        known = [
+            (prod(sizes[place] for place in some), weight)
+            for some, weight in zip(plan.tables, plan.weights, strict=True)
+        ]
         query = WeightedMarginals(
             dataset=self.table.dataset,
-            by=(*self.keys, *below),
-            tables=plan.tables,
-            weights=plan.weights,
+            by=(*self.keys, *below, *codes),
+            tables=(*plan.tables, *((first + place,) for place in range(len(codes)))),
+            weights=(*plan.weights, *(weight_of_codes(keys.size + 1, known) for keys in codes)),
             missing=(
                 *(column.name for column in self.columns if column.missing),
-                *(keys.column for keys in below),  # a person without such a row
+                *(
+                    keys.column for keys in (*below, *codes)
+                ),  # a person without such a row, or a code that is not listed
             ),
             where=self.table.predicate,
             joins=self.table.joins,
@@ -245,6 +281,7 @@ def related_of(
     persons: int | None,
     bins: Bins,
     missing: Sequence[str],
+    hierarchies: Hierarchies,
 ) -> RelatedSynthesis:
     """What is asked for, checked: one row a person above, rows with an order below, and public cells everywhere."""
     unit = getattr(table._gate, "unit", None)
@@ -265,7 +302,8 @@ def related_of(
         or not all(isinstance(it, ChildRows) for it in children.values())
     ):
         raise InvalidInput("children maps names of tables to sf.ChildRows(…); nothing was done.")
-    names = list(columns) if columns is not None else list(dict.fromkeys([*table.keys, *table.bounds]))
+    default = dict.fromkeys([*table.keys, *table.bounds, *hierarchies])
+    names = list(columns) if columns is not None else list(default)
     _check_names("columns", names, [unit.column])
     for what, named in (("bins", bins), ("missing", missing)):
         unknown = [name for name in named if name not in names]
@@ -274,9 +312,33 @@ def related_of(
                 f"{what} names {', '.join(unknown)}, which is none of the columns {', '.join(names)}; nothing was "
                 f"done.{did_you_mean(unknown[0], names)}"
             )
-    made = tuple(_plain_column(table, name, bins, missing=name in missing) for name in names)
+    ranked = hierarchies_of(table, hierarchies, names, missing)
+    made = tuple(
+        ranked[name].column if name in ranked else _plain_column(table, name, bins, missing=name in missing)
+        for name in names
+    )
+    keys = tuple(
+        ranked[name].keys if name in ranked else keys_of_column(table, column)
+        for name, column in zip(names, made, strict=True)
+    )
+    codes = [
+        _Codes(child=None, level=each.level(names.index(name)), keys=(each.codes,)) for name, each in ranked.items()
+    ]
     beside = table.with_persons(**{name: _wide(table, name, child) for name, child in children.items()})
-    found = tuple(_child(beside, name, child) for name, child in children.items())
+    found = []
+    for place, (name, child) in enumerate(children.items()):
+        below = hierarchies_of(child.table, child.hierarchies, child.names, ())
+        found.append(_child(beside, name, child, below))
+        codes += [
+            _Codes(
+                child=place,
+                level=each.level(child.names.index(column)),
+                keys=tuple(
+                    Keys(column=f"{name}.{column}_{row}", values=each.codes.values) for row in range(1, child.most + 1)
+                ),
+            )
+            for column, each in below.items()
+        ]
     numbers = tuple(
         Keys(
             column=name,
@@ -289,9 +351,10 @@ def related_of(
         table=beside,
         person=unit.column,
         columns=made,
-        keys=(*(keys_of_column(table, column) for column in made), *numbers),
-        children=found,
+        keys=(*keys, *numbers),
+        children=tuple(found),
         persons=persons,
+        codes=tuple(codes),
     )
     if PERSONS in children or set(names) & set(children):
         raise InvalidInput(
@@ -350,7 +413,7 @@ def _wide(table: "Table", name: str, child: ChildRows) -> "Table":
         )
     known = rows.where(~col(child.order).isnull())
     for column in child.names:
-        known = known.where(_declared(rows, column))
+        known = known.where(_declared(rows, column, child.hierarchies.get(column)))
     places = {
         f"{column}_{place}": first(column, by=child.order, place=place)
         for place in range(1, child.most + 1)
@@ -359,8 +422,10 @@ def _wide(table: "Table", name: str, child: ChildRows) -> "Table":
     return known.per_person(**{NUMBER: count()}, **places)
 
 
-def _declared(rows: "Table", column: str) -> Expression:
-    """That a row has a declared value: others do not count, in no table."""
+def _declared(rows: "Table", column: str, hierarchy: Mapping[KeyValue, str] | Hierarchy | None) -> Expression:
+    """That a row has a declared value, or a code with a group: others do not count, in no table."""
+    if hierarchy is not None:
+        return col(column).isin(list(hierarchy.group_of if isinstance(hierarchy, Hierarchy) else hierarchy))
     keys = rows.keys.get(column)
     if keys is None:
         found: Expression = ~col(column).isnull()
@@ -373,14 +438,21 @@ def _declared(rows: "Table", column: str) -> Expression:
     return col(column).isin(values)
 
 
-def _child(beside: "Table", name: str, child: ChildRows) -> _Child:
+def _child(beside: "Table", name: str, child: ChildRows, ranked: Mapping[str, Ranked]) -> _Child:
     rows, names = child.table, child.names
-    columns = tuple(_plain_column(rows, column, child.bins, missing=False) for column in names)
+    columns = tuple(
+        ranked[column].column if column in ranked else _plain_column(rows, column, child.bins, missing=False)
+        for column in names
+    )
     keys = []
     for place in range(1, child.most + 1):
-        for column in columns:
-            own = f"{name}.{column.name}_{place}"
-            keys.append(_keys_below(beside, column, own))
+        for raw, column in zip(names, columns, strict=True):
+            own = f"{name}.{raw}_{place}"
+            if raw in ranked:
+                value = ranked[raw].hierarchy.value(own).node
+                keys.append(Keys(column=f"{name}.{column.name}_{place}", values=ranked[raw].keys.values, value=value))
+            else:
+                keys.append(_keys_below(beside, column, own))
     return _Child(
         name=name,
         columns=columns,

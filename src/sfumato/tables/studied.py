@@ -410,6 +410,7 @@ class StudiedTable:
         persons: int | None = None,
         bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
         missing: Sequence[str] = (),
+        hierarchies: "Hierarchies | None" = None,
     ) -> "RelatedSynthesis":
         """What :meth:`synthesize_related` would ask and make, before ε is decided: ``plan``, ``question``, ``release``.
 
@@ -423,7 +424,15 @@ class StudiedTable:
         """
         from sfumato.tables.related import related_of
 
-        return related_of(self._table, children, columns, persons=persons, bins=bins or {}, missing=missing)
+        return related_of(
+            self._table,
+            children,
+            columns,
+            persons=persons,
+            bins=bins or {},
+            missing=missing,
+            hierarchies=hierarchies or {},
+        )
 
     def synthesize_related(
         self,
@@ -435,6 +444,7 @@ class StudiedTable:
         persons: int | None = None,
         bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
         missing: Sequence[str] = (),
+        hierarchies: "Hierarchies | None" = None,
     ) -> "SyntheticRelations":
         """Make synthetic persons with these columns, and below them the rows that they have in other tables.
 
@@ -458,5 +468,7 @@ class StudiedTable:
         >>> made.tables["persons"].num_rows, made.tables["stays"].column_names, vault.spent == sf.Budget(epsilon=9)
         (200, ['id', 'number', 'ward'], True)
         """
-        asked = self.related_synthesis(children, columns, persons=persons, bins=bins, missing=missing)
+        asked = self.related_synthesis(
+            children, columns, persons=persons, bins=bins, missing=missing, hierarchies=hierarchies
+        )
         return asked.release(epsilon=epsilon, delta=delta)
