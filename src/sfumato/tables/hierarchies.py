@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import cbrt
 from typing import TYPE_CHECKING
 
 from sfumato.core.suggestion import did_you_mean
@@ -141,5 +142,5 @@ def weight_of_codes(cells: int, tables: list[tuple[int, int]]) -> int:
     >>> weight_of_codes(1000, [(125, 320), (8, 128)])
     640
     """
-    rate = sum(weight / float(size) ** (1 / 3) for size, weight in tables) / len(tables)
-    return max(1, min(MOST_WEIGHT, round(rate * float(cells) ** (1 / 3))))
+    rate = sum(weight / cbrt(size) for size, weight in tables) / len(tables)
+    return max(1, min(MOST_WEIGHT, round(rate * cbrt(cells))))

@@ -404,7 +404,7 @@ def _wide(table: "Table", name: str, child: ChildRows) -> "Table":
             f"the rows of {name!r} are a table of the same vault, neither grouped nor one row a person; nothing was "
             "done."
         )
-    _check_names(f"columns of {name!r}", child.names, [table._gate.unit.column, NUMBER])  # type: ignore[attr-defined]  # a vault has a unit
+    _check_names(f"columns of {name!r}", child.names, [table._gate.unit.column, NUMBER])
     unknown = [column for column in (*child.follow, *child.bins) if column not in child.names]
     if unknown:
         raise InvalidInput(
