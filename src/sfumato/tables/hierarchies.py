@@ -15,7 +15,7 @@ from sfumato.tables.keys import Keys, KeyValue, keys_of
 if TYPE_CHECKING:
     from sfumato.tables.table import Table
 
-__all__ = ["Hierarchies", "Hierarchy", "Ranked", "hierarchies_of", "weight_of_codes"]
+__all__ = ["GroupedCodes", "Hierarchies", "Hierarchy", "hierarchies_of", "weight_of_codes"]
 
 MOST_CODES = 100_000
 MOST_WEIGHT = 2**20
@@ -79,7 +79,7 @@ Hierarchies = Mapping[str, Mapping[KeyValue, str] | Hierarchy]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class GroupedCodes:
     """A column with a hierarchy: the groups as a column of the fit, and the keys of both."""
 
     column: ListedColumn
@@ -101,9 +101,9 @@ class Ranked:
         )
 
 
-def hierarchies_of(table: "Table", given: Hierarchies, names: list[str], missing: object) -> dict[str, Ranked]:
+def hierarchies_of(table: "Table", given: Hierarchies, names: list[str], missing: object) -> dict[str, GroupedCodes]:
     """Hierarchies of columns, checked against what is declared; codes are the declared keys, or all of the mapping."""
-    found: dict[str, Ranked] = {}
+    found: dict[str, GroupedCodes] = {}
     for name, each in given.items():
         if name not in names:
             raise InvalidInput(
@@ -125,7 +125,7 @@ def hierarchies_of(table: "Table", given: Hierarchies, names: list[str], missing
         place = {group: number for number, group in enumerate(groups)}
         listed = set(codes.values)
         unlisted = {group for code, group in hierarchy.group_of.items() if code not in listed}
-        found[name] = Ranked(
+        found[name] = GroupedCodes(
             column=ListedColumn(name=level, values=groups, missing=name in missing),  # type: ignore[operator]  # a list
             keys=Keys(column=level, values=groups, value=hierarchy.value(name).node),
             codes=codes,

@@ -19,13 +19,15 @@ from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.synthesis.columns import BinnedColumn
 from sfumato.synthesis.plan import MeasurementPlan
 from sfumato.synthesis.result import SyntheticTable
+from sfumato.tables.hierarchies import Hierarchies
+from sfumato.tables.keys import KeyValue
 from sfumato.tables.queries.quantiles import Quantiles
-from sfumato.tables.synthesized import Synthesis
+from sfumato.tables.synthesized import Synthesis, synthesis_of
 
 if TYPE_CHECKING:
     from sfumato.tables.table import Table
 
-__all__ = ["PrivatelyBinned", "QuantileBins", "privately_binned"]
+__all__ = ["PrivatelyBinned", "QuantileBins", "binned_synthesis"]
 
 FOR_BINS = Fraction(1, 10)
 """The part of ε that choosing the bins of all columns together gets, unless they say otherwise."""
@@ -136,14 +138,47 @@ class PrivatelyBinned(Synthesis):
         return replace(made, bins=tuple(found.values()))
 
 
-def privately_binned(
+def binned_synthesis(
     table: "Table",
-    bins: Mapping[str, object],
-    made: Callable[[Mapping[str, object]], Synthesis],
+    columns: Sequence[str] | None,
+    *,
+    rows: int | None,
+    bins: Mapping[str, int | Edges | QuantileBins],
+    missing: Sequence[str],
+    workload: Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact],
+    never: Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]],
+    at_least: Sequence[tuple[str, str]],
+    hierarchies: Hierarchies | None,
+) -> Synthesis:
+    """The synthesis of a table, whose bins are known or are chosen first."""
+
+    def made(known: Mapping[str, int | Edges]) -> Synthesis:
+        return synthesis_of(
+            table,
+            columns,
+            rows=rows,
+            bins=known,
+            missing=missing,
+            workload=workload,
+            never=never,
+            at_least=at_least,
+            hierarchies=hierarchies,
+        )
+
+    if not any(isinstance(each, QuantileBins) for each in bins.values()):
+        return made({name: each for name, each in bins.items() if not isinstance(each, QuantileBins)})
+    return _privately_binned(table, bins, made)
+
+
+def _privately_binned(
+    table: "Table",
+    bins: Mapping[str, int | Edges | QuantileBins],
+    made: Callable[[Mapping[str, int | Edges]], Synthesis],
 ) -> PrivatelyBinned:
-    """The synthesis of a table some of whose bins are :class:`QuantileBins`; ``made`` is one of bins that are known."""
+    """The synthesis of a table some of whose bins are chosen first; ``made`` is one of bins that are known."""
     wanted = {name: each for name, each in bins.items() if isinstance(each, QuantileBins)}
-    plain = made({**bins, **{name: each.number for name, each in wanted.items()}})
+    known = {name: each for name, each in bins.items() if not isinstance(each, QuantileBins)}
+    plain = made({**known, **{name: each.number for name, each in wanted.items()}})
     if _account(table).budget.rho is not None:
         raise Refused(
             "the account is kept in ρ, in which several charges do not add up to one ε; nothing was done and nothing "
@@ -170,7 +205,7 @@ def privately_binned(
     fields = {name: getattr(plain, name) for name in plain.__dataclass_fields__}
 
     def with_edges(edges: Mapping[str, Edges]) -> Synthesis:
-        return made({**bins, **edges})
+        return made({**known, **edges})
 
     return PrivatelyBinned(**fields, chosen=chosen, with_edges=with_edges)
 

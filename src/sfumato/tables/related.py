@@ -25,7 +25,7 @@ from sfumato.synthesis.plan import TOO_FEW_ROWS, MeasurementPlan, predicted_erro
 from sfumato.synthesis.related_result import PERSONS, RelatedQuality, SyntheticRelations
 from sfumato.synthesis.related_rows import ChildShape, MadeChild, RelatedShape, made_family
 from sfumato.synthesis.result import MeasuredMarginal
-from sfumato.tables.hierarchies import Hierarchies, Hierarchy, Ranked, hierarchies_of, weight_of_codes
+from sfumato.tables.hierarchies import GroupedCodes, Hierarchies, Hierarchy, hierarchies_of, weight_of_codes
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measures.row_count import count
 from sfumato.tables.of_person import first
@@ -438,7 +438,7 @@ def _declared(rows: "Table", column: str, hierarchy: Mapping[KeyValue, str] | Hi
     return col(column).isin(values)
 
 
-def _child(beside: "Table", name: str, child: ChildRows, ranked: Mapping[str, Ranked]) -> _Child:
+def _child(beside: "Table", name: str, child: ChildRows, ranked: Mapping[str, GroupedCodes]) -> _Child:
     rows, names = child.table, child.names
     columns = tuple(
         ranked[column].column if column in ranked else _plain_column(rows, column, child.bins, missing=False)

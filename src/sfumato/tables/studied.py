@@ -337,9 +337,9 @@ class StudiedTable:
         >>> asked.question(epsilon="1/10", delta=1e-6).query.size
         24
         """
-        from sfumato.tables.synthesized import synthesis_of
+        from sfumato.tables.private_bins import binned_synthesis
 
-        return synthesis_of(
+        return binned_synthesis(
             self._table,
             columns,
             rows=rows,

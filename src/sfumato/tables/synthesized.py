@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sfumato.synthesis.measured import Layout
-    from sfumato.tables.private_bins import QuantileBins
     from sfumato.tables.table import Table
 
 __all__ = ["Synthesis", "column_of", "keys_of_column", "synthesis_of"]
@@ -200,7 +199,7 @@ def synthesis_of(
     columns: Sequence[str] | None,
     *,
     rows: int | None,
-    bins: "Mapping[str, int | Sequence[Exact | date] | QuantileBins]",
+    bins: Mapping[str, int | Sequence[Exact | date]],
     missing: Sequence[str],
     workload: Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact],
     never: Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]],
@@ -208,25 +207,6 @@ def synthesis_of(
     hierarchies: Hierarchies | None = None,
 ) -> Synthesis:
     """What is asked for, checked: every column has public cells, and rules and workload name columns."""
-    from sfumato.tables import private_bins
-
-    if any(isinstance(each, private_bins.QuantileBins) for each in bins.values()):
-
-        def known(given: Mapping[str, object]) -> Synthesis:
-            return synthesis_of(
-                table,
-                columns,
-                rows=rows,
-                bins=given,  # type: ignore[arg-type]  # numbers of bins and edges, checked there
-                missing=missing,
-                workload=workload,
-                never=never,
-                at_least=at_least,
-                hierarchies=hierarchies,
-            )
-
-        return private_bins.privately_binned(table, bins, known)
-    given = {name: each for name, each in bins.items() if not isinstance(each, private_bins.QuantileBins)}
     if table.by:
         raise InvalidInput("synthetic rows are made of a table that is not grouped; nothing was done.")
     ranks = hierarchies or {}
@@ -247,7 +227,7 @@ def synthesis_of(
             )
     ranked = hierarchies_of(table, ranks, names, missing)
     made = [
-        ranked[name].column if name in ranked else column_of(table, name, given.get(name), missing=name in missing)
+        ranked[name].column if name in ranked else column_of(table, name, bins.get(name), missing=name in missing)
         for name in names
     ]
     place = {column.name: number for number, column in enumerate(made)}
