@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.studies.power import power
     from sfumato.studies.replication import bias, expected_agreement, replication
     from sfumato.studies.stratified import standardised, stratified
+    from sfumato.tables.hierarchies import Hierarchy
     from sfumato.tables.measures.association import correlation, covariance
     from sfumato.tables.measures.average import mean
     from sfumato.tables.measures.person_count import persons
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from sfumato.tables.of_person import distinct, every, first, last
     from sfumato.tables.of_person import greatest_of as max
     from sfumato.tables.of_person import least_of as min
+    from sfumato.tables.private_bins import QuantileBins
+    from sfumato.tables.related import ChildRows
     from sfumato.tables.schema import Schema
     from sfumato.tables.unreadable import unreadable
     from sfumato.vault import Vault
@@ -47,9 +50,12 @@ if TYPE_CHECKING:
 _HOME = {
     "Budget": ("sfumato.core.budget", "Budget"),
     "CellFormat": ("sfumato.engines.sources", "CellFormat"),
+    "ChildRows": ("sfumato.tables.related", "ChildRows"),
+    "Hierarchy": ("sfumato.tables.hierarchies", "Hierarchy"),
     "Ledger": ("sfumato.governance.ledger", "Ledger"),
     "Limit": ("sfumato.core.limits", "Limit"),
     "Noun": ("sfumato.core.limits", "Noun"),
+    "QuantileBins": ("sfumato.tables.private_bins", "QuantileBins"),
     "Schema": ("sfumato.tables.schema", "Schema"),
     "Vault": ("sfumato.vault", "Vault"),
     "adjust": ("sfumato.studies.multiplicity", "adjust"),
@@ -101,9 +107,12 @@ _HOME = {
 __all__ = [
     "Budget",
     "CellFormat",
+    "ChildRows",
+    "Hierarchy",
     "Ledger",
     "Limit",
     "Noun",
+    "QuantileBins",
     "Schema",
     "Vault",
     "__version__",

@@ -19,7 +19,7 @@ __all__ = ["FORMS", "check_folder", "write_folder"]
 
 FORMS = ("parquet", "csv")
 SHORT = {"en": "en", "zh": "zh", "zh-Hans": "zh"}
-CERTIFICATE, SCHEMA = "certificate.json", "schema.json"
+CERTIFICATE, SCHEMA, QUALITY = "certificate.json", "schema.json", "quality.html"
 
 
 def check_folder(folder: str | Path) -> Path:
@@ -77,6 +77,11 @@ def _fill(
     text = json.dumps(schema, indent=1, ensure_ascii=False, allow_nan=False)
     (place / SCHEMA).write_text(text + "\n", encoding="utf-8")
     names = [rows, CERTIFICATE, SCHEMA]
+    for place_of_bins, release in enumerate(made.bins, 1):
+        names.append(f"certificate.bins-{place_of_bins}.json")
+        release.certificate.save(place / names[-1])
+    made.report(place / QUALITY, languages=languages)
+    names.append(QUALITY)
     for language in languages:
         columns, explanation = f"dictionary.{language}.md", f"explanation.{language}.txt"
         beside = {"explanation": explanation, "schema": SCHEMA, "certificate": CERTIFICATE}

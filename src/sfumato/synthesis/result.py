@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.core.budget import Budget
 from sfumato.core.description import Listed, OneLine, Phrase, Word
 from sfumato.core.exact import natural
 from sfumato.core.release import Release, presenter_of
@@ -65,6 +66,8 @@ class SynthesisQuality:
     """Whether the number of rows in the file was declared; else it is the noisy one, rounded."""
     published: int = 0
     """How many releases from before the rows were fitted to as well."""
+    codes: tuple[str, ...] = ()
+    """Columns whose codes were drawn within groups that were fitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -87,6 +90,13 @@ class SyntheticTable:
     """Cramér's V of each two columns in the fit."""
     declared: "DeclaredRows | None" = None
     """The columns with their values and bins, and the rules."""
+    bins: tuple[Release, ...] = ()
+    """Releases of quantiles that edges of bins were made of, charged before the tables."""
+
+    @property
+    def spend(self) -> Budget:
+        """What all releases together cost."""
+        return sum((each.statement.spend for each in (*self.bins, self.release)), start=Budget.none())
 
     @property
     def columns(self) -> "tuple[SyntheticColumn, ...]":
@@ -162,6 +172,8 @@ class SyntheticTable:
 
         target = Path(path)
         named = {**(self.rows.schema.metadata or {}), b"sfumato.release": self.release.statement.identifier.encode()}
+        if self.bins:
+            named[b"sfumato.bins"] = ",".join(each.statement.identifier for each in self.bins).encode()
         try:
             parquet.write_table(self.rows.replace_schema_metadata(named), target)
         except OSError as wrong:
@@ -214,6 +226,9 @@ class SyntheticTable:
         presenter = presenter_of(self.release)
         parts = [[presenter.words(word, language) for word in some] for some in self._words()]
         parts.append(list(presenter.protection(self.release, language)))
+        if self.bins:
+            chosen: dict[str, Word] = {"number": str(len(self.bins)), "spend": str(self.spend)}
+            parts[-1].append(presenter.words(Phrase("synthesis.chosen_bins", chosen), language))
         parts[-1].append(presenter.words(Phrase("synthesis.free"), language))
         return "\n\n".join("\n".join(map(harmless_text, part)) for part in parts)
 
@@ -248,6 +263,8 @@ class SyntheticTable:
                 "distance": f"{quality.distance_to_fit:.4f}",
             }
             kept.append(Phrase("synthesis.fit", fit))
+        if quality.codes:
+            kept.append(Phrase("synthesis.codes", {"columns": Listed(tuple(map(OneLine, quality.codes)))}))
         number = "declared" if quality.declared_rows else "noisy"
         return [
             [Phrase("synthesis.what", first), Phrase(f"synthesis.rows_{number}")],

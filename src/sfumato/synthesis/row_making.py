@@ -18,15 +18,18 @@ from sfumato.inference.linear_combination import LinearCombination, Noise
 from sfumato.inference.population import design_of
 from sfumato.studies.draws import CellNoise, generator_of
 from sfumato.synthesis.columns import BinnedColumn, SyntheticColumn, in_order
+from sfumato.synthesis.levels import CodeLevel
 from sfumato.synthesis.making import Made, made_rows, nothing_forbidden
-from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, total_of
+from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, one_way, total_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MOST_ROWS", "Forbidden", "ReleasedTable", "RowMaking"]
+__all__ = ["MOST_ROWS", "TOLD_APART", "Forbidden", "ReleasedTable", "RowMaking"]
 
 MOST_ROWS = 10**8
+TOLD_APART = Fraction(1, 2)
+"""With this probability no code that nobody has is taken for one that somebody has."""
 FILE_STOP = 0.3
 """The χ² at which the fit of a further file stops: lower than for the rows themselves. A fit that stops early is nearer
 to the truth on average, and to one side of it; between files, that side does not show."""
@@ -72,6 +75,8 @@ class RowMaking:
     """How many rows a file has; None for the noisy number."""
     forbidden: tuple[Forbidden, ...] = ()
     ordered: tuple[tuple[int, int], ...] = ()
+    levels: tuple[tuple[CodeLevel, ReleasedTable], ...] = ()
+    """Codes below columns of groups, each with the table of its counts: drawn within the fitted groups."""
 
     @property
     def layout(self) -> Layout:
@@ -90,7 +95,8 @@ class RowMaking:
 
     def first(self) -> tuple["pa.Table", Made]:
         """The rows: the same each time, for the generator is seeded from the releases."""
-        return self._made(self.measured, generator_of(*self.identifiers), None)
+        codes = [table.measured.counts for _, table in self.levels]
+        return self._made(self.measured, codes, generator_of(*self.identifiers), None)
 
     def file(self, number: int, start: Codes, *, sampling: bool) -> "pa.Table":
         """A further file, the same each time; ``start`` are rows from which people are drawn again."""
@@ -102,12 +108,19 @@ class RowMaking:
             for table, each in ((table, table.measured) for table in self.tables)
         ]
         tables = merged(drawn)
+        said = self.tables[0].release.statement
+        alike = design_of(said.unit, said.limit, across=True).rows  # of one person: then sampling is that much more
         if times is not None:
-            said = self.tables[0].release.statement
-            alike = design_of(said.unit, said.limit, across=True).rows  # of one person: then sampling is that much more
             shift: NDArray[np.float64] = (times.astype(np.float64) - people / len(start)) * alike**0.5
             tables = [replace(each, counts=np.add(each.counts, counted(start, each, shift))) for each in tables]
-        return self._made(tables, random, FILE_STOP)[0]
+        codes = []
+        for _, table in self.levels:
+            counts = table.measured.counts
+            spread = np.sqrt(np.maximum(counts, 0.0) * alike) if sampling else 0.0
+            codes.append(
+                counts + table.noise.draw(random, counts.shape) + spread * random.standard_normal(counts.shape)
+            )
+        return self._made(tables, codes, random, FILE_STOP)[0]
 
     def codes(self) -> Codes:
         """The cells of the first file."""
@@ -129,7 +142,11 @@ class RowMaking:
         return max(1, min(round(total_of(tables)), MOST_ROWS)) if self.rows is None else self.rows
 
     def _made(
-        self, tables: Sequence[MeasuredTable], random: np.random.Generator, stop: float | None
+        self,
+        tables: Sequence[MeasuredTable],
+        codes: Sequence[NDArray[np.float64]],
+        random: np.random.Generator,
+        stop: float | None,
     ) -> tuple["pa.Table", Made]:
         import pyarrow as pa
 
@@ -141,7 +158,27 @@ class RowMaking:
         }
         in_order(self.columns, found.codes, drawn, self.ordered)
         arrays = [column.arrow(found.codes[:, place], drawn.get(place)) for place, column in enumerate(self.columns)]
-        return pa.table(arrays, names=[column.name for column in self.columns]), found
+        arrays += self._codes(tables, codes, found, random)
+        names = [*(column.name for column in self.columns), *(level.name for level, _ in self.levels)]
+        return pa.table(arrays, names=names), found
+
+    def _codes(
+        self,
+        tables: Sequence[MeasuredTable],
+        counts: Sequence[NDArray[np.float64]],
+        found: Made,
+        random: np.random.Generator,
+    ) -> "list[pa.Array]":
+        """A code of its group for each row; codes that noise alone may have counted are taken together."""
+        layout = self.layout
+        shares, total = one_way(tables, layout), total_of(tables)
+        drawn = []
+        for (level, table), each in zip(self.levels, counts, strict=True):
+            law = table.release.statement.law
+            reached = float(law.margin(TOLD_APART, numbers=level.cells)) / table.weight
+            within = shares[layout.parts[level.group]][: level.groups] * total
+            drawn.append(level.drawn(found.codes[:, level.group], level.shares(each[:-1], reached, within), random))
+        return drawn
 
 
 def merged(tables: Sequence[MeasuredTable]) -> list[MeasuredTable]:

@@ -33,17 +33,21 @@ def searched(
     random: np.random.Generator,
     triples: Mapping[tuple[int, ...], Reals] | None = None,
     measured: NDArray[np.bool_] | None = None,
+    *,
+    columns: Sequence[int] | None = None,
 ) -> Codes:
     """Rows whose tables are nearer to ``pairs``, a symmetric matrix of shares; no move makes them worse by itself.
 
     ``triples`` are the tables of three columns that are met as well, as shares. ``measured`` says which pairs of
-    columns were, by default all; the others yield to them.
+    columns were, by default all; the others yield to them. ``columns`` are those whose values may be exchanged, by
+    default all.
     """
     found = rows.copy()
     if measured is None:
         measured = np.ones((len(layout.sizes), len(layout.sizes)), dtype=np.bool_)
     state = _State(found, pairs, allowed, layout, triples or {}, measured)
-    sites = sites_of(pairs, found, layout)
+    movable = frozenset(range(len(layout.sizes)) if columns is None else columns)
+    sites = [site for site in sites_of(pairs, found, layout) if movable.issuperset(site.columns)]
     batches = max(1, min(len(found) // BATCH, MOST_BATCHES))
     for _ in range(PASSES):
         for some in np.array_split(random.permutation(len(found)), batches):

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from sfumato.studies.regression.scores import AucResult, CalibrationResult
     from sfumato.studies.survival import SurvivalResult
     from sfumato.synthesis.comparison import SyntheticComparison
+    from sfumato.synthesis.related_result import SyntheticRelations
     from sfumato.synthesis.result import SyntheticTable
+    from sfumato.tables.hierarchies import Hierarchies
+    from sfumato.tables.private_bins import QuantileBins
+    from sfumato.tables.related import ChildRows, RelatedSynthesis
     from sfumato.tables.synthesized import Synthesis
     from sfumato.tables.table import Table
 
@@ -317,13 +321,14 @@ class StudiedTable:
         columns: Sequence[str] | None = None,
         *,
         rows: int | None = None,
-        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        bins: "Mapping[str, int | Sequence[Exact | date] | QuantileBins] | None" = None,
         missing: Sequence[str] = (),
         workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
         never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
         at_least: Sequence[tuple[str, str]] = (),
         expected_rows: int | None = None,
         consistent_with: "Sequence[Release]" = (),
+        hierarchies: "Hierarchies | None" = None,
     ) -> "Synthesis":
         """What :meth:`synthesize` would ask and make, before ε is decided: ``plan``, ``question`` and ``release``.
 
@@ -336,9 +341,9 @@ class StudiedTable:
         >>> asked.question(epsilon="1/10", delta=1e-6).query.size
         24
         """
-        from sfumato.tables.synthesized import synthesis_of
+        from sfumato.tables.private_bins import binned_synthesis
 
-        return synthesis_of(
+        return binned_synthesis(
             self._table,
             columns,
             rows=rows,
@@ -349,6 +354,7 @@ class StudiedTable:
             never=never,
             at_least=at_least,
             consistent_with=consistent_with,
+            hierarchies=hierarchies,
         )
 
     def synthesize(
@@ -358,27 +364,31 @@ class StudiedTable:
         epsilon: Exact,
         delta: Exact = 0,
         rows: int | None = None,
-        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        bins: "Mapping[str, int | Sequence[Exact | date] | QuantileBins] | None" = None,
         missing: Sequence[str] = (),
         workload: "Sequence[Sequence[str]] | Mapping[tuple[str, ...], Exact]" = (),
         never: "Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]]" = (),
         at_least: Sequence[tuple[str, str]] = (),
         expected_rows: int | None = None,
         consistent_with: "Sequence[Release]" = (),
+        hierarchies: "Hierarchies | None" = None,
     ) -> "SyntheticTable":
         """Make synthetic rows with these columns, by default all that have declared keys or bounds.
 
-        Noisy tables of the columns are measured for one charge, and rows are made of that release alone. Columns with
-        keys have these; numbers and dates are cut into ``bins`` between their declared bounds (a number of bins or
-        their edges) and values are drawn inside. ``missing`` names columns whose missing values are a value. ``rows``
-        is how many rows are written; without it, the noisy number of rows. ``workload`` lists the tables that must be
-        right, or maps them to their importance. ``never`` lists values of two columns that never occur together,
-        ``at_least`` pairs of columns whose first value is at least the second; both hold in every row.
-        ``expected_rows`` is the public number of rows in the data, about: which tables are measured follows from it, by
-        default from the vault's public number of units. ``consistent_with`` lists counts that were released before.
+        Noisy tables of the columns are measured for this ε, and rows are made of the release alone. Columns with keys
+        have these; numbers and dates are cut into ``bins`` between their declared bounds and values are drawn inside: a
+        number of bins, their edges, or ``sf.QuantileBins(8)``, whose edges are asked for first with a tenth of ε.
+        ``hierarchies`` maps the codes of a column to groups: tables hold the groups, and each row then gets a code of
+        its group (``sf.Hierarchy``). ``missing`` names columns whose missing values are a value. ``rows`` is how many
+        rows are written; without it, the noisy number of rows. ``workload`` lists the tables that must be right, or
+        maps them to their importance. ``never`` lists values of two columns that never occur together, ``at_least``
+        pairs of columns whose first value is at least the second; both hold in every row. ``expected_rows`` is the
+        public number of rows in the data, about: which tables are measured follows from it, by default from the vault's
+        public number of units. ``consistent_with`` lists counts that were released before.
 
-        Guarantee: one ordinary question, charged and certified; the rows are a function of its release. Assumes: what
-        is declared is public. Of a person at most as many rows count as the limit has. Proof: docs/proofs/synthesis.md
+        Guarantee: one ordinary question, charged and certified, and one before it for each column whose bins are
+        chosen; together they cost this ε and δ, and the rows are a function of the releases. Assumes: what is declared
+        is public. Of a person at most as many rows count as the limit has. Proof: docs/proofs/synthesis.md
 
         >>> import pyarrow as pa, sfumato as sf
         >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
@@ -400,6 +410,78 @@ class StudiedTable:
             at_least=at_least,
             expected_rows=expected_rows,
             consistent_with=consistent_with,
+            hierarchies=hierarchies,
+        )
+        return asked.release(epsilon=epsilon, delta=delta)
+
+    def related_synthesis(
+        self,
+        children: "Mapping[str, ChildRows]",
+        columns: Sequence[str] | None = None,
+        *,
+        persons: int | None = None,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+        hierarchies: "Hierarchies | None" = None,
+    ) -> "RelatedSynthesis":
+        """What :meth:`synthesize_related` would ask and make, before ε is decided: ``plan``, ``question``, ``release``.
+
+        >>> import sfumato as sf
+        >>> from sfumato.demo.clinic import visits
+        >>> table = visits()
+        >>> people = table.per_person(sex=sf.first("sex", by="age"))
+        >>> asked = people.related_synthesis({"visits": sf.ChildRows(table, order="age", most=2, columns=["hospital"])})
+        >>> sorted(set(asked.question(epsilon=1).query.labels()["marginal"]))[:2]
+        ['sex × visits', 'sex × visits.hospital_1']
+        """
+        from sfumato.tables.related import related_of
+
+        return related_of(
+            self._table,
+            children,
+            columns,
+            persons=persons,
+            bins=bins or {},
+            missing=missing,
+            hierarchies=hierarchies or {},
+        )
+
+    def synthesize_related(
+        self,
+        children: "Mapping[str, ChildRows]",
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Exact,
+        delta: Exact = 0,
+        persons: int | None = None,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+        hierarchies: "Hierarchies | None" = None,
+    ) -> "SyntheticRelations":
+        """Make synthetic persons with these columns, and below them the rows that they have in other tables.
+
+        The table has one row a person; ``children`` maps names to ``sf.ChildRows(stays, order="admitted", most=4)``.
+        How many rows a person has goes with the person's columns, columns of rows go with those of the person and with
+        each other, and columns that ``follow`` themselves with their value in the row before. ``persons`` is how many
+        persons are written; without it, their noisy number. The rest is as for :meth:`synthesize`.
+
+        Guarantee: one ordinary question, charged and certified, in which a person with all rows is in one cell of each
+        table; all files are functions of its release. Assumes: what is declared is public; persons are protected.
+        Proof: docs/proofs/synthetic_relations.md
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=9), name="trial")
+        >>> one = sf.Limit(groups=1, rows_per_group=1)
+        >>> people = pa.table({"id": range(300), "sex": ["F", "M"] * 150})
+        >>> stays = pa.table({"id": list(range(0, 300, 2)) * 2, "day": [1] * 150 + [2] * 150, "ward": ["A", "B"] * 150})
+        >>> above = vault.table(people, name="people", version="1", keys={"sex": ["F", "M"]}, limit=one)
+        >>> below = vault.table(stays, name="all stays", version="1", keys={"ward": ["A", "B"]})
+        >>> made = above.synthesize_related({"stays": sf.ChildRows(below, order="day", most=2)}, epsilon=9, persons=200)
+        >>> made.tables["persons"].num_rows, made.tables["stays"].column_names, vault.spent == sf.Budget(epsilon=9)
+        (200, ['id', 'number', 'ward'], True)
+        """
+        asked = self.related_synthesis(
+            children, columns, persons=persons, bins=bins, missing=missing, hierarchies=hierarchies
         )
         return asked.release(epsilon=epsilon, delta=delta)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil, prod, sqrt
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import Exact, positive, rational
@@ -15,9 +15,11 @@ from sfumato.engines.expressions import Date, Time, col, written
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn, equal_bins
 from sfumato.synthesis.declared import DeclaredRows, never_rule
+from sfumato.synthesis.levels import CodeLevel
 from sfumato.synthesis.plan import MeasurementPlan, planned
 from sfumato.synthesis.preview import SynthesisPreview, foreseen
 from sfumato.synthesis.result import MeasuredMarginal, SynthesisQuality, SyntheticTable
+from sfumato.tables.hierarchies import Hierarchies, hierarchies_of, weight_of_codes
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.published_counts import published_counts
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from sfumato.synthesis.row_making import ReleasedTable
     from sfumato.tables.table import Table
 
-__all__ = ["Synthesis", "cells_as_keys", "synthesis_of"]
+__all__ = ["Synthesis", "column_of", "keys_of_column", "synthesis_of"]
 
 BINS = 16
 MOST_BINS = 1_000
@@ -58,6 +60,9 @@ class Synthesis:
     """Two columns of numbers, the first of which is at least the second in every row."""
     published: "tuple[ReleasedTable, ...]" = ()
     """Tables that were released before, which the rows are fitted to as well."""
+    levels: tuple[CodeLevel, ...] = ()
+    """Codes below columns of groups, and :attr:`codes`, their keys; each is measured as one table more."""
+    codes: tuple[Keys, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -109,48 +114,55 @@ class Synthesis:
         query = release.statement.query
         if not isinstance(query, WeightedMarginals):
             raise InvalidInput("this release is not of tables that rows can be made of; nothing was made.")
+        sizes = (*self.sizes, *(level.cells for level in self.levels))
         released, start = [], 0
         for some, weight, cells in zip(query.tables, query.weights, query.cells, strict=True):
-            places = np.arange(start, start + cells).reshape([self.sizes[place] for place in some])
+            places = np.arange(start, start + cells).reshape([sizes[place] for place in some])
             released.append(ReleasedTable(columns=some, release=release, places=places, weight=weight))
             start += cells
+        fitted = len(released) - len(self.levels)  # the codes stand last
         making = RowMaking(
             columns=self.columns,
-            tables=(*released, *self.published),
+            tables=(*released[:fitted], *self.published),
             rows=self.rows,
             forbidden=self.forbidden,
             ordered=self.ordered,
+            levels=tuple(zip(self.levels, released[fitted:], strict=True)),
         )
         measured = making.measured
         total = total_of(measured)
         rows, found = making.first()
-        distances = found.distances or (None,) * len(measured)
+        distances = (*(found.distances or (None,) * len(measured)), *(None for _ in self.levels))
+        names = [*(column.name for column in self.columns), *(level.name for level in self.levels)]
         quality = SynthesisQuality(
             reason=reason,
             marginals=tuple(
                 MeasuredMarginal(
-                    columns=tuple(self.columns[place].name for place in each.columns),
+                    columns=tuple(names[place] for place in each.columns),
                     cells=each.counts.size,
                     noise=each.sigma,
                     predicted_error=0.4 * each.sigma * each.counts.size / max(total, 1.0),
                     distance_to_fit=distance,
                     published=each.columns not in query.tables,
                 )
-                for each, distance in zip(measured, distances, strict=True)
+                for each, distance in zip(
+                    (*measured, *(table.measured for table in released[fitted:])), distances, strict=True
+                )
             ),
             chi_squared=found.misfit,
             distance_to_fit=found.distance,
             estimated_rows=total,
             declared_rows=self.rows is not None,
             published=len(self.published),
+            codes=tuple(level.name for level in self.levels),
         )
-        fitted = np.eye(len(self.columns)) if found.pairs is None else associations(found.pairs, making.layout)
+        association = np.eye(len(self.columns)) if found.pairs is None else associations(found.pairs, making.layout)
         return SyntheticTable(
             release=release,
             rows=rows,
             quality=quality,
             making=making,
-            fitted_association=fitted,
+            fitted_association=association,
             declared=self.declared,
         )
 
@@ -159,7 +171,10 @@ class Synthesis:
         """The columns and the rules, for whoever opens a file of the rows."""
         named = [column.name for column in self.columns]
         return DeclaredRows(
-            columns=self.columns,
+            columns=(
+                *self.columns,
+                *(level.listed(missing=self.columns[level.group].missing) for level in self.levels),
+            ),
             never=tuple(
                 never_rule(self.columns[one], self.columns[two], cells)
                 for one, two, cells in self.forbidden
@@ -170,12 +185,20 @@ class Synthesis:
         )
 
     def _asked(self, plan: MeasurementPlan) -> Question:
+        sizes = self.sizes
+        known = [
+            (prod(sizes[place] for place in some), weight)
+            for some, weight in zip(plan.tables, plan.weights, strict=True)
+        ]
         query = WeightedMarginals(
             dataset=self.table.dataset,
-            by=self.keys,
-            tables=plan.tables,
-            weights=plan.weights,
-            missing=tuple(column.name for column in self.columns if column.missing),
+            by=(*self.keys, *self.codes),
+            tables=(*plan.tables, *((len(sizes) + place,) for place in range(len(self.levels)))),
+            weights=(*plan.weights, *(weight_of_codes(level.cells, known) for level in self.levels)),
+            missing=(
+                *(column.name for column in self.columns if column.missing),
+                *(level.name for level in self.levels),  # what is not listed: codes too rare to be declared
+            ),
             where=self.table.predicate,
             joins=self.table.joins,
         )
@@ -194,11 +217,13 @@ def synthesis_of(
     never: Sequence[Mapping[str, KeyValue | Sequence[KeyValue | None] | None]],
     at_least: Sequence[tuple[str, str]],
     consistent_with: Sequence[Release] = (),
+    hierarchies: Hierarchies | None = None,
 ) -> Synthesis:
     """What is asked for, checked: every column has public cells, and rules and workload name columns."""
     if table.by:
         raise InvalidInput("synthetic rows are made of a table that is not grouped; nothing was done.")
-    names = _names(table, columns)
+    ranks = hierarchies or {}
+    names = _names(table, columns, ranks)
     for what, number in (("rows", rows), ("expected_rows", expected_rows)):
         if number is not None and (type(number) is not int or not 1 <= number <= MOST_ROWS):
             raise InvalidInput(f"{what} is a whole number from 1 to {MOST_ROWS:,}; nothing was done.")
@@ -210,8 +235,12 @@ def synthesis_of(
                 f"{what} names {', '.join(unknown) or repr(named)}, which is none of the columns "
                 f"{', '.join(names)}; nothing was done.{did_you_mean(unknown[0], names) if unknown else ''}"
             )
-    made = [_column(table, name, bins.get(name), missing=name in missing) for name in names]
-    place = {name: number for number, name in enumerate(names)}
+    ranked = hierarchies_of(table, ranks, names, missing)
+    made = [
+        ranked[name].column if name in ranked else column_of(table, name, bins.get(name), missing=name in missing)
+        for name in names
+    ]
+    place = {column.name: number for number, column in enumerate(made)}
     if sum(column.size for column in made) > MOST_CELLS:
         raise InvalidInput(
             f"the columns have {sum(column.size for column in made):,} values and bins together, and rows are made for "
@@ -221,7 +250,10 @@ def synthesis_of(
     further = [_order(rule, made, place) for rule in _following([(rule[0], rule[1]) for rule in at_least])]
     forbidden = [*(_never(rule, made, place) for rule in never), *direct, *further]
     _check_possible([column.size for column in made], forbidden)
-    keys = tuple(cells_as_keys(table, column) for column in made)
+    keys = tuple(
+        ranked[name].keys if name in ranked else keys_of_column(table, column)
+        for name, column in zip(names, made, strict=True)
+    )
     public = table.n_units if table.predicate is None else None
     return Synthesis(
         table=table,
@@ -233,12 +265,14 @@ def synthesis_of(
         forbidden=tuple(forbidden),
         ordered=tuple((one, two) for one, two, _ in (*direct, *further)),
         published=published_counts(table, made, keys, consistent_with),
+        levels=tuple(each.level(names.index(name)) for name, each in ranked.items()),
+        codes=tuple(each.codes for each in ranked.values()),
     )
 
 
-def _names(table: "Table", columns: Sequence[str] | None) -> list[str]:
+def _names(table: "Table", columns: Sequence[str] | None, ranks: Hierarchies) -> list[str]:
     if columns is None:
-        names = [*table.keys, *(name for name in table.bounds if name not in table.keys)]
+        names = list(dict.fromkeys([*table.keys, *table.bounds, *ranks]))
     else:
         names = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, str | Mapping) else []
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
@@ -294,7 +328,10 @@ def _check_possible(sizes: Sequence[int], forbidden: Sequence[Forbidden]) -> Non
         raise InvalidInput("no row keeps all declared rules; nothing was done and nothing was spent. Leave some out.")
 
 
-def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None, *, missing: bool) -> SyntheticColumn:
+def column_of(
+    table: "Table", name: str, bins: int | Sequence[Exact | date] | None, *, missing: bool
+) -> SyntheticColumn:
+    """A column with public cells: its declared keys, or bins between its declared bounds."""
     keys = table.keys.get(name)
     if keys is not None and bins is None:
         values = tuple(
@@ -344,7 +381,7 @@ def _column(table: "Table", name: str, bins: int | Sequence[Exact | date] | None
     return BinnedColumn(name=name, edges=edges, whole=whole, days=days, missing=missing)
 
 
-def cells_as_keys(table: "Table", column: SyntheticColumn) -> Keys:
+def keys_of_column(table: "Table", column: SyntheticColumn) -> Keys:
     """The cells of a column as groups of the question; what lies beyond the bounds is in the first or the last bin."""
     if isinstance(column, ListedColumn):
         return table.keys[column.name]

@@ -19,7 +19,7 @@ from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 from sfumato.tables.studies_cells import outcome_keys
 from sfumato.tables.studies_regression import kurtosis_of, single_rows
 from sfumato.tables.study import Study
-from sfumato.tables.synthesized import cells_as_keys
+from sfumato.tables.synthesized import keys_of_column
 
 if TYPE_CHECKING:
     from sfumato.synthesis.score_model import ScoreModel
@@ -150,7 +150,7 @@ def _keys(table: "Table", column: SyntheticColumn) -> Keys:
                 f"read and nothing was spent. Say table.with_keys({column.name}=[...]) with the same values in the "
                 "same order."
             )
-    return cells_as_keys(table, column)
+    return keys_of_column(table, column)
 
 
 def _score(table: "Table", columns: tuple[SyntheticColumn, ...], model: "ScoreModel") -> Keys:

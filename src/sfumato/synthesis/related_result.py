@@ -1,0 +1,153 @@
+"""Synthetic persons with their rows: several tables, the one release that they were made of, and what they keep."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.core.description import Listed, OneLine, Phrase, Word
+from sfumato.core.release import Release, presenter_of
+from sfumato.core.spreadsheet import write_csv
+from sfumato.core.terminal import harmless_text
+from sfumato.errors import InvalidInput
+from sfumato.synthesis.result import MeasuredMarginal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PERSONS", "RelatedQuality", "SyntheticRelations"]
+
+PERSONS = "persons"
+"""What the table of persons is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedQuality:
+    """What is known of persons and rows from the release alone. Public; nothing here was compared with the data."""
+
+    reason: str
+    """Why these tables were measured: ``pairs`` or ``singles``."""
+    marginals: tuple[MeasuredMarginal, ...]
+    chi_squared: float | None
+    """Of the fit of persons, over the number of cells; None where columns are independent of each other."""
+    child_chi_squared: Mapping[str, tuple[float, ...]]
+    """Of the fits of each child table: of first rows, and of later ones."""
+    estimated_persons: float
+    """The noisy number of persons in the data."""
+    declared_persons: bool
+    """Whether the number of persons in the file was declared; else it is the noisy one, rounded."""
+    most: Mapping[str, int]
+    """How many rows of a person were measured in each child table, and are made at most."""
+    codes: tuple[str, ...] = ()
+    """Columns whose codes were drawn within groups that were fitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SyntheticRelations:
+    """Tables of persons and of their rows that were made of one release; a number links them, and it means nobody.
+
+    Guarantee: the release has its (ε, δ) for all of a person's rows in all tables, and is charged once; the tables are
+    functions of it and cost nothing. Assumes: what was declared is public.
+    """
+
+    release: Release
+    tables: "Mapping[str, pa.Table]"
+    """``persons`` first, then each child table by its name."""
+    person: str
+    """The column that links the tables: numbers from 1 on, in no order."""
+    quality: RelatedQuality
+
+    def to_parquet(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write each table as a Parquet file into a folder, which is made, in place of earlier files of these names.
+
+        The certificate's identifier stands in the metadata of each file.
+        """
+        from pyarrow import parquet
+
+        named = {b"sfumato.release": self.release.statement.identifier.encode()}
+        found = []
+        for name, target in self._files(folder, "parquet"):
+            try:
+                parquet.write_table(self.tables[name].replace_schema_metadata(named), target)
+            except OSError as wrong:
+                raise _unwritten(target, wrong) from None
+            found.append(target)
+        return tuple(found)
+
+    def to_csv(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write each table as CSV into a folder; texts that a spreadsheet takes for a formula are made harmless."""
+        return tuple(write_csv(self.tables[name], target) for name, target in self._files(folder, "csv"))
+
+    def explain(self, language: str = "en") -> str:
+        """Say in words what the tables are, what they keep and do not keep, who is protected and what it cost."""
+        presenter = presenter_of(self.release)
+        parts = [[presenter.words(word, language) for word in some] for some in self._words()]
+        parts.append(list(presenter.protection(self.release, language)))
+        parts[-1].append(presenter.words(Phrase("synthesis.free"), language))
+        return "\n\n".join("\n".join(map(harmless_text, part)) for part in parts)
+
+    def _words(self) -> list[list[Word]]:
+        quality = self.quality
+        children = [name for name in self.tables if name != PERSONS]
+        noises = [each.noise for each in quality.marginals]
+        first: dict[str, Word] = {
+            "persons": f"{self.tables[PERSONS].num_rows:,}",
+            "data": OneLine(self.release.statement.query.dataset.name),
+            "person": OneLine(self.person),
+        }
+        below: list[Word] = [
+            Phrase(
+                "related.child",
+                {
+                    "child": OneLine(name),
+                    "rows": f"{self.tables[name].num_rows:,}",
+                    "most": str(quality.most[name]),
+                    "columns": Listed(tuple(map(OneLine, self.tables[name].column_names[2:]))),
+                },
+            )
+            for name in children
+        ]
+        measured: dict[str, Word] = {
+            "tables": f"{len(quality.marginals):,}",
+            "cells": f"{sum(each.cells for each in quality.marginals):,}",
+            "least": f"{min(noises):,.3g}",
+            "most": f"{max(noises):,.3g}",
+        }
+        number = "declared" if quality.declared_persons else "noisy"
+        codes: list[Word] = []
+        if quality.codes:
+            codes.append(Phrase("synthesis.codes", {"columns": Listed(tuple(map(OneLine, quality.codes)))}))
+        return [
+            [Phrase("related.what", first), *below, Phrase(f"related.persons_{number}")],
+            [Phrase(f"related.measured_{quality.reason}", measured), Phrase("related.later"), *codes],
+            [
+                Phrase(f"related.not_kept_{quality.reason}"),
+                Phrase("synthesis.intervals"),
+                Phrase("synthesis.claim"),
+            ],
+        ]
+
+    def _files(self, folder: str | Path, ending: str) -> list[tuple[str, Path]]:
+        place = Path(folder)
+        strange = [name for name in self.tables if Path(name).name != name or name.startswith(".")]
+        if strange:
+            raise InvalidInput(f"{strange[0]!r} is no name of a file; nothing was written. Name the table otherwise.")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as wrong:
+            raise _unwritten(place, wrong) from None
+        return [(name, place / f"{name}.{ending}") for name in self.tables]
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables.items())
+        return f"SyntheticRelations of rows: {sizes}; from {len(self.quality.marginals)} tables"
+
+
+def _unwritten(target: Path, wrong: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{target} cannot be written: {wrong.strerror or type(wrong).__name__}. Not all tables were written. Choose "
+        "another folder."
+    )
