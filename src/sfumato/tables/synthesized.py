@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sfumato.synthesis.measured import Layout
+    from sfumato.synthesis.measured import Layout, MeasuredTable
     from sfumato.tables.table import Table
 
 __all__ = ["Synthesis", "synthesis_of"]
@@ -91,25 +91,13 @@ class Synthesis:
 
     def made(self, release: Release, reason: str) -> SyntheticTable:
         """Rows of a release: the same each time, for the generator is seeded from it."""
-        import numpy as np
         import pyarrow as pa
 
         from sfumato.studies.draws import seeded_by
         from sfumato.synthesis.making import made_rows
-        from sfumato.synthesis.measured import Layout, MeasuredTable, total_of
+        from sfumato.synthesis.measured import Layout, total_of
 
-        query = release.statement.query
-        if not isinstance(query, WeightedMarginals):
-            raise InvalidInput("this release is not of tables that rows can be made of; nothing was made.")
-        sigma = float(release.statement.law.variance) ** 0.5
-        measured = [
-            MeasuredTable(
-                columns=some,
-                counts=np.array(values, dtype=float).reshape([self.sizes[place] for place in some]) / weight,
-                sigma=sigma / weight,
-            )
-            for some, weight, values in query.answers(release.statement.values)
-        ]
+        measured = self.measured(release)
         total = total_of(measured)
         rows = max(1, min(round(total), MOST_ROWS)) if self.rows is None else self.rows
         layout, random = Layout(self.sizes), seeded_by(release)()
@@ -139,6 +127,25 @@ class Synthesis:
         )
         named = pa.table(arrays, names=[column.name for column in self.columns])
         return SyntheticTable(release=release, rows=named, quality=quality)
+
+    def measured(self, release: Release) -> "list[MeasuredTable]":
+        """The noisy tables of a release, in rows, each with its noise."""
+        import numpy as np
+
+        from sfumato.synthesis.measured import MeasuredTable
+
+        query = release.statement.query
+        if not isinstance(query, WeightedMarginals):
+            raise InvalidInput("this release is not of tables that rows can be made of; nothing was made.")
+        sigma = float(release.statement.law.variance) ** 0.5
+        return [
+            MeasuredTable(
+                columns=some,
+                counts=np.array(values, dtype=float).reshape([self.sizes[place] for place in some]) / weight,
+                sigma=sigma / weight,
+            )
+            for some, weight, values in query.answers(release.statement.values)
+        ]
 
     def _asked(self, plan: MeasurementPlan) -> Question:
         query = WeightedMarginals(
