@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from sfumato.learning.engine import Engine
-from sfumato.learning.generative.networks import CellCritic, CellGenerator, drawn_cells, set_column
+from sfumato.learning.generative.networks import CellCritic, CellGenerator, begun, drawn_cells, set_column
 
 __all__ = ["GeneratorCourse", "GeneratorSettings", "NetworkOptimizer", "PairOptimizer"]
 
@@ -26,7 +26,8 @@ class GeneratorSettings:
     noise: int = 32
     temperature: float = 0.7
     rate: float = 2e-3
-    steps: int = 2
+    steps: int = 4
+    """Of the generator, after each step of the critic."""
     batch: int = 512
     decay: float = 0.98
     """Of the running mean of the generator's weights, which the rows are made with."""
@@ -46,9 +47,7 @@ class GeneratorCourse:
     ) -> None:
         self.sizes, self.shares, self.settings = tuple(sizes), shares, settings
         self._critic = copy.deepcopy(critic).requires_grad_(requires_grad=False)
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            self._generator = CellGenerator(sizes, hidden=settings.hidden, noise=settings.noise)
+        self._generator = begun(lambda: CellGenerator(sizes, hidden=settings.hidden, noise=settings.noise), seed)
         if shares is not None:
             self._generator.begin_at(shares)
         self.averaged = copy.deepcopy(self._generator).requires_grad_(requires_grad=False)
@@ -68,7 +67,7 @@ class GeneratorCourse:
             rows = self._made(self._generator, self.settings.batch, self._own)
             judged = functional_call(self._critic, dict(weights), (rows,))
             self._optimizer.zero_grad()
-            self._critic.deemed_real(judged).mean().backward()
+            torch.autograd.backward(self._critic.deemed_real(judged).mean())
             self._optimizer.step()
         self._turns += 1
         decay = min(self.settings.decay, self._turns / (self._turns + 10))
@@ -80,7 +79,7 @@ class GeneratorCourse:
         """Finished rows as numbers of their cells, one for each column; ``given`` is one condition for all of them."""
         with torch.no_grad():
             rows = self._made(self.averaged, number, random, given)
-            return torch.stack([part.argmax(1) for part in rows.split(list(self.sizes), dim=1)], dim=1)
+            return torch.stack([part.argmax(1) for part in torch.split(rows, list(self.sizes), dim=1)], dim=1)
 
     def _made(
         self, generator: CellGenerator, number: int, random: torch.Generator, given: Tensor | None = None

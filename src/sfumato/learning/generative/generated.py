@@ -17,6 +17,7 @@ from sfumato.core.spreadsheet import write_csv
 from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
 from sfumato.learning.generative.course import GeneratorCourse
+from sfumato.studies.draws import generator_of
 from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn
 from sfumato.synthesis.result import write_parquet
 
@@ -79,7 +80,7 @@ class RowMaker:
 
         natural(number, "number", most=MOST_ROWS)
         condition = None if given is None else self._condition(given)
-        draw, inside = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
+        draw, inside = torch.Generator().manual_seed(seed), generator_of(f"values in bins {seed}")
         parts = [
             self._course.cells(min(PART, number - first), draw, condition).numpy() for first in range(0, number, PART)
         ]

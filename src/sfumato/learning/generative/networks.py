@@ -1,13 +1,15 @@
 """The two networks: a critic that judges rows, and a generator that makes them. A row is cells, one a column."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["CellCritic", "CellGenerator", "NetworkCritic", "PairCritic", "drawn_cells", "set_column"]
+__all__ = ["CellCritic", "CellGenerator", "NetworkCritic", "PairCritic", "begun", "drawn_cells", "set_column"]
 
+Network = TypeVar("Network", bound=nn.Module)
 SLOPE = 0.2
 SMALL = 0.1
 
@@ -48,7 +50,8 @@ class PairCritic(CellCritic):
 
     def forward(self, rows: Tensor) -> Tensor:
         """What the critic thinks of rows."""
-        return (self.pairs(rows) * rows).sum(-1, keepdim=True)
+        found: Tensor = (self.pairs(rows) * rows).sum(-1, keepdim=True)
+        return found
 
     def deemed_real(self, judged: Tensor) -> Tensor:
         """The lower, the higher it is judged: a distance of means, as a Wasserstein critic has it."""
@@ -98,21 +101,26 @@ class CellGenerator(nn.Module):
         super().__init__()
         self.sizes, self.noise = tuple(sizes), noise
         width = sum(self.sizes)
-        self.layers = nn.Sequential(
-            nn.Linear(noise + width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, width)
-        )
+        self.layers = nn.Sequential(nn.Linear(noise + width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
+        self.last = nn.Linear(hidden, width)
 
     def begin_at(self, shares: Tensor) -> None:
         """Begin with columns that are nearly independent of each other and have these shares of their values."""
-        last = self.layers[-1]
         with torch.no_grad():
-            last.weight.mul_(SMALL)
-            last.bias.copy_(shares.log())
+            self.last.weight.mul_(SMALL)
+            self.last.bias.copy_(shares.log())
 
     def forward(self, noise: Tensor, given: Tensor) -> Tensor:
         """Logits of all cells; ``given`` is the condition, as cells, or zeros."""
-        found: Tensor = self.layers(torch.cat([noise, given], dim=1))
+        found: Tensor = self.last(self.layers(torch.cat([noise, given], dim=1)))
         return found
+
+
+def begun(make: Callable[[], Network], seed: int) -> Network:
+    """A network whose first weights follow from a public seed; torch's own generator is left where it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return make()
 
 
 def drawn_cells(logits: Tensor, sizes: Sequence[int], random: torch.Generator, *, temperature: float) -> Tensor:
@@ -125,7 +133,7 @@ def drawn_cells(logits: Tensor, sizes: Sequence[int], random: torch.Generator, *
     uniform = torch.rand(logits.shape, generator=random, dtype=logits.dtype).clamp_min(least)
     noisy = (logits - (-uniform.log()).clamp_min(least).log()) / temperature
     parts = []
-    for part in noisy.split(list(sizes), dim=1):
+    for part in torch.split(noisy, list(sizes), dim=1):
         soft = part.softmax(1)
         hard = F.one_hot(part.argmax(1), part.shape[1]).to(soft)
         parts.append(hard - soft.detach() + soft if soft.requires_grad else hard)
@@ -135,6 +143,6 @@ def drawn_cells(logits: Tensor, sizes: Sequence[int], random: torch.Generator, *
 def set_column(rows: Tensor, given: Tensor, sizes: Sequence[int]) -> Tensor:
     """Rows whose column that a condition names has the value of the condition."""
     own = torch.cat(
-        [part.sum(1, keepdim=True).expand_as(part) for part in given.split(list(sizes), dim=1)], dim=1
+        [part.sum(1, keepdim=True).expand_as(part) for part in torch.split(given, list(sizes), dim=1)], dim=1
     )  # 1 in all cells of the column that is given
     return rows * (1 - own) + given

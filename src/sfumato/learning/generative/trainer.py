@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from sfumato.gate.session import SessionGate
 from sfumato.learning.generative.cell_rows import CellRows
 from sfumato.learning.generative.course import GeneratorCourse, GeneratorSettings, NetworkOptimizer, PairOptimizer
 from sfumato.learning.generative.generated import MOST_ROWS, GeneratedTable, GeneratorQuality, RowMaker
-from sfumato.learning.generative.networks import CellCritic, NetworkCritic, PairCritic
+from sfumato.learning.generative.networks import CellCritic, NetworkCritic, PairCritic, begun
 from sfumato.learning.progress import bar
 from sfumato.learning.trainer import Plan, Trainer
 from sfumato.learning.units import Units
@@ -163,11 +164,9 @@ class GeneratorTrainer:
 
     def _critic(self, seed: int) -> CellCritic:
         """A critic that has learned nothing, by a seed."""
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            if self._settings.critic == "pairs":
-                return PairCritic(self._asked.sizes)
-            return NetworkCritic(self._asked.sizes, hidden=self._settings.critic_hidden)
+        if self._settings.critic == "pairs":
+            return PairCritic(self._asked.sizes)
+        return begun(lambda: NetworkCritic(self._asked.sizes, hidden=self._settings.critic_hidden), seed)
 
     def _optimizer(
         self, given: Sequence[Tensor], critic: CellCritic, course: GeneratorCourse, rate: float
@@ -223,7 +222,7 @@ class GeneratorTrainer:
         if number is None:
             number = self._units.n_units if total is None else max(1, min(round(total), MOST_ROWS))
         maker = RowMaker(self._asked.columns, course)
-        made, codes = maker.made(number, seed=int(release.statement.identifier.encode().hex()[:12], 16))
+        made, codes = maker.made(number, seed=int(sha256(release.statement.identifier.encode()).hexdigest()[:12], 16))
         return GeneratedTable(
             release=release,
             marginals=marginals,
@@ -247,6 +246,8 @@ def _distance(codes: "NDArray[np.int32]", course: GeneratorCourse) -> float:
     assert course.shares is not None  # noqa: S101 - as the caller asked
     away = [
         np.abs(np.bincount(codes[:, place], minlength=size) / len(codes) - part.numpy()).sum() / 2
-        for place, (size, part) in enumerate(zip(course.sizes, course.shares.split(list(course.sizes)), strict=True))
+        for place, (size, part) in enumerate(
+            zip(course.sizes, torch.split(course.shares, list(course.sizes)), strict=True)
+        )
     ]
     return float(np.mean(away))
