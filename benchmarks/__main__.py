@@ -19,6 +19,7 @@ NAMES = (
     "noise",
     "streams",
     "synthesis",
+    "synthesis_deep",
     "tables",
     "training",
     "training_device",

@@ -152,6 +152,7 @@ class Vault:
     trainer = _declares("learning", ExampleStore.trainer)
     evaluator = _declares("learning", ExampleStore.evaluator)
     tuning = _declares("learning", ExampleStore.tuning)
+    generator = _declares("learning", ExampleStore.generator)
 
     def declare(self, kind: str, *given: Any, **said: Any) -> Any:
         """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""

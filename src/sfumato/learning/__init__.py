@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from sfumato.learning.estimators import DPClassifier, DPRegressor
     from sfumato.learning.evaluation import EarlyStop, Evaluator
     from sfumato.learning.features import Features
+    from sfumato.learning.generative.course import GeneratorSettings
+    from sfumato.learning.generative.generated import GeneratedTable, GeneratorQuality, RowMaker
+    from sfumato.learning.generative.trainer import GeneratorTrainer
     from sfumato.learning.loggers import CSVLogger, TensorBoardLogger
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.open_run import OpenRun, OpenStep
@@ -82,6 +85,10 @@ __all__ = [
     "Evaluator",
     "Examples",
     "Features",
+    "GeneratedTable",
+    "GeneratorQuality",
+    "GeneratorSettings",
+    "GeneratorTrainer",
     "InBatchContrast",
     "LearningCurve",
     "LogisticWeights",
@@ -92,6 +99,7 @@ __all__ = [
     "OpenStep",
     "PlacedGroups",
     "Plan",
+    "RowMaker",
     "Scattering",
     "SearchPlan",
     "SoftLabels",
@@ -191,6 +199,11 @@ _HOME = {
     "Features": "sfumato.learning.features",
     "Scattering": "sfumato.learning.scattering",
     "group_normalised": "sfumato.learning.scattering",
+    "GeneratedTable": "sfumato.learning.generative.generated",
+    "GeneratorQuality": "sfumato.learning.generative.generated",
+    "GeneratorSettings": "sfumato.learning.generative.course",
+    "GeneratorTrainer": "sfumato.learning.generative.trainer",
+    "RowMaker": "sfumato.learning.generative.generated",
     "Plan": "sfumato.learning.trainer",
     "Trained": "sfumato.learning.trainer",
     "Trainer": "sfumato.learning.trainer",

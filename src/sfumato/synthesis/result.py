@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.synthesis.measured import MeasuredTable
     from sfumato.synthesis.row_making import RowMaking
 
-__all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable"]
+__all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable", "write_parquet"]
 
 MOST_NAMED = 12
 MOST_FILES = 100
@@ -168,20 +168,7 @@ class SyntheticTable:
 
         The certificate's identifier stands in the metadata of the file.
         """
-        from pyarrow import parquet
-
-        target = Path(path)
-        named = {**(self.rows.schema.metadata or {}), b"sfumato.release": self.release.statement.identifier.encode()}
-        if self.bins:
-            named[b"sfumato.bins"] = ",".join(each.statement.identifier for each in self.bins).encode()
-        try:
-            parquet.write_table(self.rows.replace_schema_metadata(named), target)
-        except OSError as wrong:
-            raise InvalidInput(
-                f"{target} cannot be written: {wrong.strerror or type(wrong).__name__}. The rows were not written. "
-                "Choose another path."
-            ) from None
-        return target
+        return write_parquet(self.rows, self.release, path, before=self.bins)
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the rows as CSV; texts that a spreadsheet would take for a formula are made harmless."""
@@ -278,3 +265,24 @@ class SyntheticTable:
     def __repr__(self) -> str:
         tables = len(self.quality.marginals)
         return f"SyntheticTable of {self.rows.num_rows:,} rows × {self.rows.num_columns} columns, from {tables} tables"
+
+
+def write_parquet(rows: "pa.Table", release: Release, path: str | Path, *, before: Sequence[Release] = ()) -> Path:
+    """Write rows as Parquet, with the identifier of the release that they are of in the metadata of the file.
+
+    ``before`` are releases that edges of bins were made of.
+    """
+    from pyarrow import parquet
+
+    target = Path(path)
+    named = {**(rows.schema.metadata or {}), b"sfumato.release": release.statement.identifier.encode()}
+    if before:
+        named[b"sfumato.bins"] = ",".join(each.statement.identifier for each in before).encode()
+    try:
+        parquet.write_table(rows.replace_schema_metadata(named), target)
+    except OSError as wrong:
+        raise InvalidInput(
+            f"{target} cannot be written: {wrong.strerror or type(wrong).__name__}. The rows were not written. "
+            "Choose another path."
+        ) from None
+    return target

@@ -25,6 +25,7 @@ from sfumato.tables.published_counts import published_counts
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 
 if TYPE_CHECKING:
+    from sfumato.synthesis.measured import MeasuredTable
     from sfumato.synthesis.row_making import ReleasedTable
     from sfumato.tables.table import Table
 
@@ -109,17 +110,9 @@ class Synthesis:
 
         from sfumato.synthesis.agreement import associations
         from sfumato.synthesis.measured import total_of
-        from sfumato.synthesis.row_making import ReleasedTable, RowMaking
+        from sfumato.synthesis.row_making import RowMaking
 
-        query = release.statement.query
-        if not isinstance(query, WeightedMarginals):
-            raise InvalidInput("this release is not of tables that rows can be made of; nothing was made.")
-        sizes = (*self.sizes, *(level.cells for level in self.levels))
-        released, start = [], 0
-        for some, weight, cells in zip(query.tables, query.weights, query.cells, strict=True):
-            places = np.arange(start, start + cells).reshape([sizes[place] for place in some])
-            released.append(ReleasedTable(columns=some, release=release, places=places, weight=weight))
-            start += cells
+        released = self._released(release)
         fitted = len(released) - len(self.levels)  # the codes stand last
         making = RowMaking(
             columns=self.columns,
@@ -129,7 +122,7 @@ class Synthesis:
             ordered=self.ordered,
             levels=tuple(zip(self.levels, released[fitted:], strict=True)),
         )
-        measured = making.measured
+        measured, own = making.measured, {table.columns for table in released}
         total = total_of(measured)
         rows, found = making.first()
         distances = (*(found.distances or (None,) * len(measured)), *(None for _ in self.levels))
@@ -143,7 +136,7 @@ class Synthesis:
                     noise=each.sigma,
                     predicted_error=0.4 * each.sigma * each.counts.size / max(total, 1.0),
                     distance_to_fit=distance,
-                    published=each.columns not in query.tables,
+                    published=each.columns not in own,
                 )
                 for each, distance in zip(
                     (*measured, *(table.measured for table in released[fitted:])), distances, strict=True
@@ -183,6 +176,27 @@ class Synthesis:
             at_least=tuple((named[one], named[two]) for one, two in self.ordered),
             condition="" if self.table.predicate is None else written(self.table.predicate),
         )
+
+    def measured(self, release: Release) -> "list[MeasuredTable]":
+        """The noisy tables of a release, in rows, each with its noise."""
+        return [table.measured for table in self._released(release)]
+
+    def _released(self, release: Release) -> "list[ReleasedTable]":
+        """Where each table stands in a release."""
+        import numpy as np
+
+        from sfumato.synthesis.row_making import ReleasedTable
+
+        query = release.statement.query
+        if not isinstance(query, WeightedMarginals):
+            raise InvalidInput("this release is not of tables that rows can be made of; nothing was made.")
+        sizes = (*self.sizes, *(level.cells for level in self.levels))
+        found, start = [], 0
+        for some, weight, cells in zip(query.tables, query.weights, query.cells, strict=True):
+            places = np.arange(start, start + cells).reshape([sizes[place] for place in some])
+            found.append(ReleasedTable(columns=some, release=release, places=places, weight=weight))
+            start += cells
+        return found
 
     def _asked(self, plan: MeasurementPlan) -> Question:
         sizes = self.sizes

@@ -36,14 +36,19 @@ from sfumato.learning.silence import silence
 from sfumato.learning.units import Units, listed_ids, typed
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from torch import Tensor, nn
 
     from sfumato.learning.clip_groups import Clip
     from sfumato.learning.evaluation import Evaluator
+    from sfumato.learning.generative.course import GeneratorSettings
+    from sfumato.learning.generative.trainer import GeneratorTrainer
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
     from sfumato.learning.trainer import Trainer
     from sfumato.learning.tuner import Tuner
+    from sfumato.tables.table import Table
 
 __all__ = ["ExampleStore"]
 
@@ -249,6 +254,50 @@ class ExampleStore:
             made = ContrastTrainer
         how = cast("Callable[..., Tensor]", loss)
         return made(self._sessions, model, how, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations)
+
+    def generator(
+        self,
+        table: "Table",
+        columns: Sequence[str] | None = None,
+        *,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+        marginals: Exact = Fraction(1, 10),
+        n_units: int | None = None,
+        clip: Exact | None = None,
+        settings: "GeneratorSettings | None" = None,
+    ) -> "GeneratorTrainer":
+        """Declare a generator of synthetic rows: a generative adversarial network whose critic is private.
+
+        Columns, ``bins`` and ``missing`` are as for ``table.synthesize``. ``marginals`` is the part of ε that buys
+        noisy shares of the values of each column, by which rows are conditioned while the generator learns; with 0
+        there are none, and no conditions. ``clip`` is the l2 norm that the gradient of one unit is held
+        to; by default the number of columns, which cuts nothing off. Nothing is read and nothing is spent;
+        :meth:`~sfumato.learning.GeneratorTrainer.fit` charges. On the data that it was tried on it loses to
+        ``table.synthesize``, which is the first thing to ask for.
+
+        >>> import pyarrow as pa, sfumato as sf
+        >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-6), name="t")
+        >>> people = pa.table({"sex": ["F", "M"] * 40, "ill": [True, False] * 40})
+        >>> table = vault.table(people, name="people", version="1", keys={"sex": ["F", "M"], "ill": [True, False]})
+        >>> made = vault.generator(table, n_units=80).fit(epsilon=5, delta=1e-6, steps=2, rows=30, progress=False)
+        >>> made.rows.num_rows, vault.spent == sf.Budget(epsilon=5, delta=1e-6)
+        (30, True)
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.generative.trainer import GeneratorTrainer
+
+        return GeneratorTrainer(
+            self._sessions,
+            table,
+            columns,
+            bins=bins,
+            missing=missing,
+            marginals=marginals,
+            n_units=n_units,
+            clip=clip,
+            settings=settings,
+        )
 
     @renamed(right="metric")
     def evaluator(
