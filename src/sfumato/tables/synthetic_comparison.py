@@ -22,7 +22,7 @@ from sfumato.tables.study import Study
 from sfumato.tables.synthesized import cells_as_keys
 
 if TYPE_CHECKING:
-    from sfumato.synthesis.score_model import ScoreModel
+    from sfumato.synthesis.score_model import SyntheticScore
     from sfumato.tables.table import Table
 
 __all__ = ["comparison_of"]
@@ -153,7 +153,7 @@ def _keys(table: "Table", column: SyntheticColumn) -> Keys:
     return cells_as_keys(table, column)
 
 
-def _score(table: "Table", columns: tuple[SyntheticColumn, ...], model: "ScoreModel") -> Keys:
+def _score(table: "Table", columns: tuple[SyntheticColumn, ...], model: "SyntheticScore") -> Keys:
     """The bins of the score as keys: a sum of the points of the cells of a row, cut at the edges of the model."""
     parts = [
         _points(table, columns[place], points) for place, points in zip(model.covariates, model.points, strict=True)
