@@ -66,7 +66,7 @@ def comparison_of(
     keys = [_keys(table, column) for column in columns]
     sizes = [column.size for column in columns]
     codes = np.stack([coded(column, made.rows[column.name]) for column in columns], axis=1)
-    groups = []
+    groups: list[tuple[list[tuple[tuple[int, ...], float]], float]] = []
     if ways:
         groups.append(([((place,), 1.0) for place in range(len(sizes))], SHARES["one"]))
     if ways == 2 and len(sizes) > 1:
