@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from datetime import date
+from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
@@ -110,7 +111,7 @@ class Read(HTMLParser):
 def visible(text: str) -> str:
     """What a reader reads: no tags, no style, no certificate."""
     body = re.sub(r"<style>.*?</style>|<pre>.*?</pre>|<title>.*?</title>", " ", text, flags=re.S)
-    return re.sub(r"<[^>]+>", " ", body)
+    return unescape(re.sub(r"<[^>]+>", " ", body))
 
 
 @pytest.mark.claim("S1-17")

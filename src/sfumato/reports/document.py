@@ -185,8 +185,9 @@ def _grid(table: PageGrid, heading: str, language: str) -> WrittenGrid:
 
 def _figure(figure: PageFigure, language: str) -> DrawnFigure:
     maps = tuple(panel for panel in figure.panels if isinstance(panel, HeatMap))
-    panels = [(panel, bars(panel, language)) for panel in figure.panels if isinstance(panel, BarPanel)]
     top = top_of(maps)
+    drawn = [(panel.title, bars(panel, language)) for panel in figure.panels if isinstance(panel, BarPanel)]
+    drawn += [(each.title, heat(each, top)) for each in maps]
     lines = [say(line, language) for line in figure.lines]
     if maps:
         lines.append(say(Phrase("page.shades", {"top": f"{top:.1f}"}), language))
@@ -196,8 +197,5 @@ def _figure(figure: PageFigure, language: str) -> DrawnFigure:
         label=say(figure.label, language),
         lines=tuple(lines),
         shape="stacked" if crowded else "beside",
-        panels=tuple(
-            (one_line(say(panel.title, language)), drawn)
-            for panel, drawn in (*panels, *((each, heat(each, top)) for each in maps))
-        ),
+        panels=tuple((one_line(say(title, language)), svg) for title, svg in drawn),
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InvalidInput
 from sfumato.synthesis.measured import Codes
 
-__all__ = ["ScoreModel", "trained"]
+__all__ = ["SyntheticScore", "trained"]
 
 MOST_ROWS = 100_000
 PARTS = 1_000
@@ -23,7 +23,7 @@ LARGEST = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScoreModel:
+class SyntheticScore:
     """The points of each cell of each covariate, and the edges of the bins of their sum. Public: all of it."""
 
     covariates: tuple[int, ...]
@@ -43,7 +43,7 @@ class ScoreModel:
         return np.searchsorted(np.array(self.edges), self.scores(codes), side="right")
 
 
-def trained(codes: Codes, sizes: Sequence[int], outcome: int, event: int, bins: int) -> ScoreModel:
+def trained(codes: Codes, sizes: Sequence[int], outcome: int, event: int, bins: int) -> SyntheticScore:
     """A model of the event in one column of two values, by all others; bins hold about as many synthetic rows each."""
     from scipy.optimize import minimize
     from scipy.sparse import csr_array
@@ -70,7 +70,7 @@ def trained(codes: Codes, sizes: Sequence[int], outcome: int, event: int, bins: 
     fitted = minimize(loss, np.zeros(int(starts[-1]) + 1), jac=True, method="L-BFGS-B", options={"maxiter": 300})
     points = np.rint(PARTS * np.clip(fitted.x[1:], -LARGEST, LARGEST)).astype(np.int64)
     split = tuple(tuple(map(int, points[one:two])) for one, two in pairwise(starts))
-    scores = ScoreModel(covariates=covariates, points=split, edges=()).scores(used)
+    scores = SyntheticScore(covariates=covariates, points=split, edges=()).scores(used)
     cuts = np.quantile(scores, np.arange(1, bins) / bins, method="higher").astype(np.int64)
     edges = tuple(int(edge) for edge in np.unique(cuts) if scores.min() < edge)
     if not edges:
@@ -78,4 +78,4 @@ def trained(codes: Codes, sizes: Sequence[int], outcome: int, event: int, bins: 
             "the model gives all synthetic rows the same score, so there is nothing to test; nothing was read and "
             "nothing was spent. Choose another outcome, or compare without one."
         )
-    return ScoreModel(covariates=covariates, points=split, edges=edges)
+    return SyntheticScore(covariates=covariates, points=split, edges=edges)

@@ -22,7 +22,7 @@ from sfumato.tables.study import Study
 from sfumato.tables.synthesized import keys_of_column
 
 if TYPE_CHECKING:
-    from sfumato.synthesis.score_model import ScoreModel
+    from sfumato.synthesis.score_model import SyntheticScore
     from sfumato.tables.table import Table
 
 __all__ = ["comparison_of"]
@@ -66,7 +66,7 @@ def comparison_of(
     keys = [_keys(table, column) for column in columns]
     sizes = [column.size for column in columns]
     codes = np.stack([coded(column, made.rows[column.name]) for column in columns], axis=1)
-    groups = []
+    groups: list[tuple[list[tuple[tuple[int, ...], float]], float]] = []
     if ways:
         groups.append(([((place,), 1.0) for place in range(len(sizes))], SHARES["one"]))
     if ways == 2 and len(sizes) > 1:
@@ -153,7 +153,7 @@ def _keys(table: "Table", column: SyntheticColumn) -> Keys:
     return keys_of_column(table, column)
 
 
-def _score(table: "Table", columns: tuple[SyntheticColumn, ...], model: "ScoreModel") -> Keys:
+def _score(table: "Table", columns: tuple[SyntheticColumn, ...], model: "SyntheticScore") -> Keys:
     """The bins of the score as keys: a sum of the points of the cells of a row, cut at the edges of the model."""
     parts = [
         _points(table, columns[place], points) for place, points in zip(model.covariates, model.points, strict=True)
