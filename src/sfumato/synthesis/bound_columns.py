@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals
 
-__all__ = ["Site", "association", "sharpened", "sites_of"]
+__all__ = ["BoundColumns", "association", "sharpened", "sites_of"]
 
 BOUND = 0.9
 """Goodman and Kruskal's λ from which one column nearly says the other."""
@@ -23,7 +23,7 @@ CHANCE = 3.0  # standard deviations of noise: a cell whose noisy count is below 
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class Site:
+class BoundColumns:
     """Columns that change together, and the combinations of their values that a row may change to."""
 
     columns: tuple[int, ...]
@@ -44,7 +44,7 @@ def association(table: NDArray[np.floating]) -> float:
     return found
 
 
-def sites_of(pairs: Reals, rows: Codes, layout: Layout) -> list[Site]:
+def sites_of(pairs: Reals, rows: Codes, layout: Layout) -> list[BoundColumns]:
     """Every column by itself, but for those of which one nearly says the other: these together.
 
     Combinations are those of ``rows``; columns that would have too many of them stay apart.
@@ -58,7 +58,7 @@ def sites_of(pairs: Reals, rows: Codes, layout: Layout) -> list[Site]:
         if len(np.unique(rows[:, both], axis=0)) <= MOST_TOGETHER:
             groups = [group for group in groups if group not in (here, there)] + [both]
     return [
-        Site(
+        BoundColumns(
             columns=group,
             cells=np.arange(layout.sizes[group[0]], dtype=np.int32)[:, None]
             if len(group) == 1

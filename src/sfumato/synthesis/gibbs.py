@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.synthesis.bound_columns import Site, sites_of
+from sfumato.synthesis.bound_columns import BoundColumns, sites_of
 from sfumato.synthesis.measured import Codes, Layout, Reals
 
 __all__ = ["gibbs_rows"]
@@ -62,7 +62,7 @@ def gibbs_rows(
 
 
 def _swept(
-    rows: Codes, bonds: Reals, base: Reals, layout: Layout, sites: Sequence[Site], random: np.random.Generator
+    rows: Codes, bonds: Reals, base: Reals, layout: Layout, sites: Sequence[BoundColumns], random: np.random.Generator
 ) -> None:
     """Draw each site anew, given the others; in place."""
     for place in random.permutation(len(sites)):
@@ -77,7 +77,7 @@ def _swept(
             some[:, site.columns] = site.cells[np.minimum((drawn >= rising).sum(axis=1), len(site.cells) - 1)]
 
 
-def _logits(rows: Codes, site: Site, bonds: Reals, base: Reals, layout: Layout) -> Reals:
+def _logits(rows: Codes, site: BoundColumns, bonds: Reals, base: Reals, layout: Layout) -> Reals:
     """For each row and each combination of the site."""
     found = np.zeros((len(rows), len(site.cells)), dtype=np.float32)
     for place, column in enumerate(site.columns):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.synthesis.bound_columns import Site, sites_of
+from sfumato.synthesis.bound_columns import BoundColumns, sites_of
 from sfumato.synthesis.measured import Codes, Layout, Reals
 
 __all__ = ["searched"]
@@ -136,7 +136,7 @@ class _State:
         for excess, after, before in moved:
             _shift(excess, after[go], before[go])
 
-    def move_together(self, batch: Codes, site: Site, random: np.random.Generator) -> None:
+    def move_together(self, batch: Codes, site: BoundColumns, random: np.random.Generator) -> None:
         """Give rows of a batch another combination of several columns, where that brings the tables nearer."""
         flat = self.excess.reshape(-1)
         each, tables = np.arange(len(batch)), self._touched(batch, site)
@@ -163,7 +163,7 @@ class _State:
             if excess is flat:
                 _shift(excess, self._mirrored(after[go]), self._mirrored(before[go]))
 
-    def _touched(self, batch: Codes, site: Site) -> list[tuple[Reals, Wide, Wide, np.float32]]:
+    def _touched(self, batch: Codes, site: BoundColumns) -> list[tuple[Reals, Wide, Wide, np.float32]]:
         """Every table with a column of the site: excess, cells of rows after each change and before it, and weight."""
         starts, width, found = self.layout.starts, self.layout.width, []
         own = {column: site.cells[:, place].astype(np.int64) for place, column in enumerate(site.columns)}
