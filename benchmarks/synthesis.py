@@ -59,13 +59,16 @@ def setting(source: Source, epsilon: float, delta: str, *, runs: int, title: str
     """Errors and CPU seconds of one setting, and beside them what resampling and independent columns give."""
     truth = source.cells()
     alone = [[name] for name in source.columns]
-    ours, single, seconds, reasons = [], [], [], set()
+    ours, seconds, reasons = [], [], set()
     for _ in range(runs):
         made, spent, reason = source.synthesized(epsilon=epsilon, delta=delta)
         ours.append(_errors(truth, made))
         seconds.append(spent)
         reasons.add(reason)
-        single.append(_errors(truth, source.synthesized(epsilon=epsilon, delta=delta, workload=alone)[0]))
+    single = [
+        _errors(truth, source.synthesized(epsilon=epsilon, delta=delta, workload=alone)[0])
+        for _ in range(min(runs, CURVE_RUNS))
+    ]
     return {
         **_told(title, source, epsilon, delta),
         "measured": sorted(reasons),
@@ -90,7 +93,8 @@ def beside(source: Source, epsilon: float, delta: str, makers: Mapping[str, int]
             runs.append((_errors(truth, Cells(made[0], truth.sizes)), made[1]))
         if runs:
             found[name] = _listed([errors for errors, _ in runs], [cost["cpu_seconds"] for _, cost in runs]) | {
-                "peak_mb": max(cost["peak_mb"] for _, cost in runs)
+                "peak_mb": max(cost["peak_mb"] for _, cost in runs),
+                "settings": maker.settings,
             }
         else:
             found[name] = {"runs": 0, "why": why or "not measured: no kept run"}
@@ -169,8 +173,8 @@ def _listed(errors: Sequence[Sequence[float]], seconds: Sequence[float]) -> Figu
 
 PARTS: dict[str, Callable[[], Figures]] = {
     **{
-        name: lambda title=title, source=source, epsilon=epsilon, delta=delta: setting(  # type: ignore[misc]
-            source(), epsilon, delta, runs=RUNS, title=title
+        name: lambda name=name, title=title, source=source, epsilon=epsilon, delta=delta: setting(  # type: ignore[misc]
+            source(), epsilon, delta, runs=CURVE_RUNS if name == "acs" else RUNS, title=title
         )
         for name, (title, source, epsilon, delta) in SETTINGS.items()
     },

@@ -106,6 +106,7 @@ timed(job)
 
 PGM = "SFUMATO_PRIVATE_PGM"
 MOST_RUNS = 20
+EPOCHS = int(os.environ.get("SYNTHESIS_EPOCHS", "300"))  # 300 is the default of CTGAN
 OPENDP_MBI = Peer(package="opendp[mbi]==0.16.0", also=("pandas",), program=OPENDP)
 PRIVATE_PGM = Peer(package="mbi==1.1.0", also=("pandas", "scipy"), program=AUTHORS)
 CTGAN_ALONE = Peer(package="ctgan==0.12.1", program=CTGAN)
@@ -127,7 +128,7 @@ MAKERS = {
     "AIM, two-way (OpenDP)": Maker(peer=OPENDP_MBI, settings={"algorithm": "AIM", "degree": 2}),
     "AIM, three-way (OpenDP)": Maker(peer=OPENDP_MBI, settings={"algorithm": "AIM", "degree": 3}),
     "MST (OpenDP)": Maker(peer=OPENDP_MBI, settings={"algorithm": "MST"}),
-    "CTGAN, not private": Maker(peer=CTGAN_ALONE, settings={"epochs": 300}, private=False),
+    "CTGAN, not private": Maker(peer=CTGAN_ALONE, settings={"epochs": EPOCHS}, private=False),
 }
 
 
