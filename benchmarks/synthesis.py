@@ -7,7 +7,7 @@ in environments of their own (``benchmarks/synthesis_peers.py``). CPU seconds ar
 reading, noise, certificate, fit, rows) on one thread of the linear algebra: set ``OMP_NUM_THREADS=1`` and
 ``OPENBLAS_NUM_THREADS=1``.
 
-``SFUMATO_PARTS=acs,curve python -m benchmarks synthesis`` measures some parts and keeps the others of the result file.
+``SFUMATO_PARTS=acs,large python -m benchmarks synthesis`` measures some parts and keeps the others of the result file.
 Parts of peers take minutes a run and keep the rows they made; ``SFUMATO_PEERS=kept`` takes those rows alone and counts
 them. Data are in the folder ``SFUMATO_DATA``.
 """
@@ -49,14 +49,14 @@ PEERS: dict[str, dict[str, int]] = {
     "adult-14-1": {AIM[0]: 1, "MST (OpenDP)": 1, "CTGAN, not private": 1},
     "acs": {AIM[0]: 1, "MST (OpenDP)": 1},
 }
-CURVE_ROWS = (1_000, 10_000, 100_000, 1_000_000)
+CURVE = {1_000: 6, 10_000: 3, 100_000: 2, 1_000_000: 1}
+"""Numbers of rows, and runs with each: the fewer rows, the more the error differs from run to run."""
 CURVE_EPSILONS = (0.1, 0.3, 1, 3, 10)
-CURVE_RUNS = int(os.environ.get("SYNTHESIS_CURVE_RUNS", "3"))
 LARGE = (1_000_000, 30)
 Figures = dict[str, object]
 
 
-def setting(source: Source, epsilon: float, delta: str, *, runs: int, title: str = "") -> Figures:
+def setting(source: Source, epsilon: float, delta: str, *, runs: int, alone_runs: int = 3, title: str = "") -> Figures:
     """Errors and CPU seconds of one setting, and beside them what resampling and independent columns give."""
     truth = source.cells()
     alone = [[name] for name in source.columns]
@@ -68,13 +68,14 @@ def setting(source: Source, epsilon: float, delta: str, *, runs: int, title: str
         reasons.add(reason)
     single = [
         _errors(truth, source.synthesized(epsilon=epsilon, delta=delta, workload=alone)[0])
-        for _ in range(min(runs, CURVE_RUNS))
+        for _ in range(min(runs, alone_runs))
     ]
     return {
         **_told(title, source, epsilon, delta),
         "measured": sorted(reasons),
         **_listed(ours, seconds),
         "independent": _means(single),
+        "independent_runs": len(single),
         "resampled": _errors(truth, truth.resampled(np.random.default_rng(9))),
     }
 
@@ -103,7 +104,7 @@ def beside(source: Source, epsilon: float, delta: str, makers: Mapping[str, int]
     return {**_told(title, source, epsilon, delta), "makers": found}
 
 
-def curve(rows: int, runs: int | None = None) -> Figures:
+def curve(rows: int, runs: int) -> Figures:
     """Two-way errors of Adult-8 with so many rows from a small ε to a large one, beside independent columns.
 
     Rows are drawn from Adult with replacement, and that sample is the truth.
@@ -111,11 +112,11 @@ def curve(rows: int, runs: int | None = None) -> Figures:
     whole, points = adult(8), []
     source = whole.some(np.random.default_rng(5).integers(0, len(whole.rows), rows))
     for epsilon in CURVE_EPSILONS:
-        at = setting(source, epsilon, DELTA, runs=runs or CURVE_RUNS)
+        at = setting(source, epsilon, DELTA, runs=runs, alone_runs=runs)
         point = {name: at[name] for name in ("epsilon", "measured", "mean", "independent", "cpu_seconds")}
         points.append(point)
         print(rows, point, flush=True)
-    return {"rows": rows, "runs": runs or CURVE_RUNS, "points": points}
+    return {"rows": rows, "runs": runs, "points": points}
 
 
 def large() -> Figures:
@@ -175,11 +176,11 @@ def _listed(errors: Sequence[Sequence[float]], seconds: Sequence[float]) -> Figu
 PARTS: dict[str, Callable[[], Figures]] = {
     **{
         name: lambda name=name, title=title, source=source, epsilon=epsilon, delta=delta: setting(  # type: ignore[misc]
-            source(), epsilon, delta, runs=CURVE_RUNS if name == "acs" else RUNS, title=title
+            source(), epsilon, delta, runs=3 if name == "acs" else RUNS, title=title
         )
         for name, (title, source, epsilon, delta) in SETTINGS.items()
     },
-    **{f"curve-{rows}": lambda rows=rows: curve(rows) for rows in CURVE_ROWS},  # type: ignore[misc]
+    **{f"curve-{rows}": lambda rows=rows, runs=runs: curve(rows, runs) for rows, runs in CURVE.items()},  # type: ignore[misc]
     "large": large,
     **{
         f"peers-{name}": lambda name=name: beside(  # type: ignore[misc]

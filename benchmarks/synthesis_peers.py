@@ -201,8 +201,7 @@ def _asked(
             env=os.environ | alone,
         )
         if answer.returncode != 0:
-            said = answer.stderr.strip().splitlines()
-            return f"failed: {said[-1] if said else f'status {answer.returncode}'}"
+            return f"failed: {' '.join(answer.stderr.split())[-300:] or f'status {answer.returncode}'}"
         with np.load(target) as file:
             np.savez(kept, codes=file["codes"], figures=answer.stdout.strip().splitlines()[-1])
     return None

@@ -58,7 +58,7 @@ def of_settings(found: dict[str, Any]) -> str:
 def _makers(found: dict[str, Any], name: str) -> list[tuple[str, dict[str, Any]]]:
     """Who made rows in a setting: ours, independent columns, the peers that were run, resampled rows."""
     part = found[name]
-    alone = {"mean": part["independent"], "runs": min(part["runs"], 3)}
+    alone = {"mean": part["independent"], "runs": part.get("independent_runs", "")}
     resampled = {"mean": part["resampled"], "runs": 1}
     others = found.get(f"peers-{name}", {}).get("makers", {})
     return [
