@@ -1,176 +1,225 @@
-"""Synthetic rows of Adult through ``table.synthesize``: how far their tables are from the real ones, and what it costs.
+"""Synthetic rows through ``table.synthesize``: how far their tables are from the real ones, and what it costs.
 
-Adult-8 has age in steps of 5 years, hours in steps of 10 and six columns as they are; Adult-14 has six more, weights,
-gains and losses in 10 bins. Errors are mean total variations over all tables of two and of three columns, cut as they
-were measured; every run draws fresh noise. Adult is public: with private rows this comparison would have to be charged.
-Beside it stand resampled rows, which are not private, and independent columns at the same cost. CPU seconds are those
-of the whole call (charge, reading, noise, certificate, fit, rows) on one thread of the linear algebra: set
-``OMP_NUM_THREADS=1`` and ``OPENBLAS_NUM_THREADS=1``.
+Errors are mean total variations over all tables of two and of three columns, cut as they were measured; every run draws
+fresh noise. The tables are public: with private rows each of these comparisons would have to be charged. Beside them
+stand resampled rows, which are not private, independent columns at the same cost, and other makers of synthetic rows
+in environments of their own (``benchmarks/synthesis_peers.py``). CPU seconds are those of the whole call (charge,
+reading, noise, certificate, fit, rows) on one thread of the linear algebra: set ``OMP_NUM_THREADS=1`` and
+``OPENBLAS_NUM_THREADS=1``.
 
-Peers (AIM and MST of mbi, MST of smartnoise-synth, CTGAN) need environments of their own: :func:`peers` is their place.
+``SFUMATO_PARTS=acs,large python -m benchmarks synthesis`` measures some parts and keeps the others of the result file.
+Parts of peers take minutes a run and keep the rows they made; ``SFUMATO_PEERS=kept`` takes those rows alone and counts
+them. Data are in the folder ``SFUMATO_DATA``.
 """
 
+import json
 import os
+import resource
 import statistics
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-from pyarrow import parquet
 
-import sfumato as sf
-from benchmarks.harness import write
-from sfumato.tables import Table
+from benchmarks.harness import RESULTS, commit, write
+from benchmarks.synthesis_data import Cells, Source, acs, adult, generated
+from benchmarks.synthesis_peers import MAKERS, kept_runs, made_by
+from benchmarks.synthesis_tasks import income, readmission
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "adult" / "adult.parquet"
+__all__ = ["PARTS", "SETTINGS", "run"]
+
 RUNS = int(os.environ.get("SYNTHESIS_RUNS", "10"))
-EIGHT = ("age", "workclass", "education-num", "marital-status", "occupation", "sex", "hours-per-week", "income")
-MORE = ("relationship", "race", "native-country", "fnlwgt", "capital-gain", "capital-loss")
-BOUNDS = {
-    "age": (17, 101),
-    "hours-per-week": (1, 100),
-    "fnlwgt": (0, 1_500_000),
-    "capital-gain": (0, 100_000),
-    "capital-loss": (0, 4_400),
+DELTA = "1/1000000"
+SETTINGS: dict[str, tuple[str, Callable[[], Source], float, str]] = {
+    "adult-8-1": ("Adult-8", lambda: adult(8), 1, DELTA),
+    "adult-8-1-nine": ("Adult-8", lambda: adult(8), 1, "1/1000000000"),
+    "adult-8-3": ("Adult-8", lambda: adult(8), 3, DELTA),
+    "adult-14-1": ("Adult-14", lambda: adult(14), 1, DELTA),
+    "acs": ("ACS, national", acs, 1, DELTA),
 }
-EDGES = {
-    "age": list(range(22, 101, 5)),
-    "hours-per-week": list(range(11, 100, 10)),
-    **{name: [BOUNDS[name][1] * place // 10 for place in range(1, 10)] for name in MORE[3:]},
+AIM = ("AIM, two-way (private-pgm)", "AIM, three-way (private-pgm)")
+PEERS: dict[str, dict[str, int]] = {
+    "adult-8-1": {**dict.fromkeys(AIM, 3), **dict.fromkeys(set(MAKERS) - set(AIM), 1)},
+    "adult-8-1-nine": {AIM[0]: 1, AIM[1]: 1, "MST (OpenDP)": 1},
+    "adult-8-3": {AIM[0]: 1, AIM[1]: 1, "MST (OpenDP)": 1},
+    "adult-14-1": {AIM[0]: 1, "MST (OpenDP)": 1, "CTGAN, not private": 1},
+    "acs": {AIM[0]: 1, "MST (OpenDP)": 1},
 }
-SETTINGS: tuple[tuple[str, tuple[str, ...], float, str], ...] = (
-    ("Adult-8, ε = 1, δ = 1e-6", EIGHT, 1, "1/1000000"),
-    ("Adult-8, ε = 1, δ = 1e-9", EIGHT, 1, "1/1000000000"),
-    ("Adult-8, ε = 3, δ = 1e-6", EIGHT, 3, "1/1000000"),
-    ("Adult-14, ε = 1, δ = 1e-6", EIGHT + MORE, 1, "1/1000000"),
-)
-CURVE = tuple((rows, epsilon) for rows in (1_000, 5_000, 48_842) for epsilon in (0.1, 0.3, 1, 3, 10))
+CURVE = {1_000: 6, 10_000: 3, 100_000: 2, 1_000_000: 1}
+"""Numbers of rows, and runs with each: the fewer rows, the more the error differs from run to run."""
+CURVE_EPSILONS = (0.1, 0.3, 1, 3, 10)
+LARGE = (1_000_000, 30)
+Figures = dict[str, object]
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Rows as cells of their columns."""
-
-    codes: NDArray[np.int64]
-    sizes: tuple[int, ...]
-
-    @classmethod
-    def of(cls, rows: pa.Table, columns: Sequence[str], keys: dict[str, list[object]]) -> "Cells":
-        """Cut as the question cuts them."""
-        codes, sizes = [], []
-        for name in columns:
-            if name in keys:
-                codes.append(pc.index_in(rows[name], pa.array(keys[name])).to_numpy())
-                sizes.append(len(keys[name]))
-            else:
-                codes.append(np.searchsorted(EDGES[name], rows[name].to_numpy(), side="right"))
-                sizes.append(len(EDGES[name]) + 1)
-        return cls(np.stack(codes, axis=1).astype(np.int64), tuple(sizes))
-
-    def resampled(self, random: np.random.Generator) -> "Cells":
-        """As many rows, drawn from these: what another sample of the same people would be."""
-        return Cells(self.codes[random.integers(0, len(self.codes), len(self.codes))], self.sizes)
-
-    def away(self, other: "Cells", columns: int) -> float:
-        """The mean total variation over all tables of this many columns."""
-        errors = []
-        for table in combinations(range(len(self.sizes)), columns):
-            shape = [self.sizes[place] for place in table]
-            one, two = (
-                np.bincount(np.ravel_multi_index(list(each.codes[:, table].T), shape), minlength=int(np.prod(shape)))
-                for each in (self, other)
-            )
-            errors.append(np.abs(one / one.sum() - two / two.sum()).sum() / 2)
-        return float(np.mean(errors))
-
-
-def run(*, smoke: bool) -> Path:
-    """All settings, then the curve over ε and the number of rows."""
-    real = parquet.read_table(DATA)
-    if smoke:
-        measured: dict[str, object] = {"smoke": setting(real.slice(0, 1_000), EIGHT[:3], 1, "1/1000000", runs=2)}
-        return write("synthesis", measured, smoke=True)
-    measured = {}
-    for name, columns, epsilon, delta in SETTINGS:
-        measured[name] = setting(real, columns, epsilon, delta, runs=RUNS)
-        print(name, measured[name], flush=True)
-        write("synthesis", measured, smoke=False)
-    for rows, epsilon in CURVE:
-        some = real.take(np.random.default_rng(5).permutation(len(real))[:rows])
-        name = f"curve: {rows:,} rows, ε = {epsilon}"
-        measured[name] = setting(some, EIGHT, epsilon, "1/1000000", runs=max(2, RUNS // 3))
-        print(name, measured[name], flush=True)
-    return write("synthesis", measured, smoke=False)
-
-
-def setting(real: pa.Table, columns: tuple[str, ...], epsilon: float, delta: str, *, runs: int) -> dict[str, object]:
+def setting(source: Source, epsilon: float, delta: str, *, runs: int, alone_runs: int = 3, title: str = "") -> Figures:
     """Errors and CPU seconds of one setting, and beside them what resampling and independent columns give."""
-    keys = listed(columns)
-    truth = Cells.of(real, columns, keys)
-    ours, alone, seconds, reasons = [], [], [], []
+    truth = source.cells()
+    alone = [[name] for name in source.columns]
+    ours, seconds, reasons = [], [], set()
     for _ in range(runs):
-        table = declared(real, columns, keys, epsilon, delta)
-        asked = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "rows": len(real),
-            "expected_rows": len(real),
-            "bins": cut(columns),
-        }
-        start = time.process_time()
-        made = table.synthesize(columns, **asked)  # type: ignore[arg-type]
-        seconds.append(time.process_time() - start)
-        reasons.append(made.quality.reason)
-        ours.append([truth.away(Cells.of(made.rows, columns, keys), number) for number in (2, 3)])
-        table = declared(real, columns, keys, epsilon, delta)
-        single = table.synthesize(columns, workload=[[name] for name in columns], **asked)  # type: ignore[arg-type]
-        alone.append([truth.away(Cells.of(single.rows, columns, keys), number) for number in (2, 3)])
-    again = truth.resampled(np.random.default_rng(9))
+        made, spent, reason = source.synthesized(epsilon=epsilon, delta=delta)
+        ours.append(_errors(truth, made))
+        seconds.append(spent)
+        reasons.add(reason)
+    single = [
+        _errors(truth, source.synthesized(epsilon=epsilon, delta=delta, workload=alone)[0])
+        for _ in range(min(runs, alone_runs))
+    ]
     return {
-        "runs": runs,
-        "measured": sorted(set(reasons)),
-        "two_way": [round(float(each), 5) for each in np.array(ours)[:, 0]],
-        "three_way": [round(float(each), 5) for each in np.array(ours)[:, 1]],
-        "mean": [round(float(each), 5) for each in np.mean(ours, axis=0)],
-        "independent": [round(float(each), 5) for each in np.mean(alone, axis=0)],
-        "resampled": [round(truth.away(again, number), 5) for number in (2, 3)],
-        "cpu_seconds": round(statistics.median(seconds), 2),
-        "pairs": 0,
-        "peers": peers(),
+        **_told(title, source, epsilon, delta),
+        "measured": sorted(reasons),
+        **_listed(ours, seconds),
+        "independent": _means(single),
+        "independent_runs": len(single),
+        "resampled": _errors(truth, truth.resampled(np.random.default_rng(9))),
     }
 
 
-def peers() -> dict[str, object]:
-    """AIM, MST and CTGAN on the same rows and at the same cost, each in an environment of its own: not built yet."""
-    return {}
+def beside(source: Source, epsilon: float, delta: str, makers: Mapping[str, int], *, title: str = "") -> Figures:
+    """Other makers on the same cells at the same cost, each so often."""
+    truth, found = source.cells(), {}
+    top, bottom = delta.split("/")
+    for name, times in makers.items():
+        maker, runs, why = MAKERS[name], [], ""
+        asked = {"epsilon": epsilon, "delta": int(top) / int(bottom)}
+        for number in kept_runs(maker, truth.codes, truth.sizes, times, **asked):
+            made = made_by(maker, truth.codes, truth.sizes, run=number, **asked)
+            if isinstance(made, str):
+                why = made
+                break
+            runs.append((_errors(truth, Cells(made[0], truth.sizes)), made[1]))
+        if runs:
+            found[name] = _listed([errors for errors, _ in runs], [cost["cpu_seconds"] for _, cost in runs]) | {
+                "peak_mb": max(cost["peak_mb"] for _, cost in runs),
+                "settings": maker.settings,
+            }
+        else:
+            found[name] = {"runs": 0, "why": why or "not measured: no kept run"}
+        print(name, found[name], flush=True)
+    return {**_told(title, source, epsilon, delta), "makers": found}
 
 
-def listed(columns: Sequence[str]) -> dict[str, list[object]]:
-    """The public values of columns that are no numbers: those of the code book, which the whole file has."""
-    book = parquet.read_table(DATA, columns=[name for name in columns if name not in BOUNDS])
-    return {name: sorted(set(book[name].to_pylist())) for name in book.column_names}
+def curve(rows: int, runs: int) -> Figures:
+    """Two-way errors of Adult-8 with so many rows from a small ε to a large one, beside independent columns.
+
+    Rows are drawn from Adult with replacement, and that sample is the truth.
+    """
+    whole, points = adult(8), []
+    source = whole.some(np.random.default_rng(5).integers(0, len(whole.rows), rows))
+    for epsilon in CURVE_EPSILONS:
+        at = setting(source, epsilon, DELTA, runs=runs, alone_runs=runs)
+        point = {name: at[name] for name in ("epsilon", "measured", "mean", "independent", "cpu_seconds")}
+        points.append(point)
+        print(rows, point, flush=True)
+    return {"rows": rows, "runs": runs, "points": points}
 
 
-def cut(columns: Sequence[str]) -> dict[str, list[int]]:
-    """The edges of the columns that are numbers."""
-    return {name: EDGES[name] for name in columns if name in EDGES}
+def large() -> Figures:
+    """A million invented rows of 30 columns in a process of its own, for its memory."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "benchmarks.synthesis", *map(str, LARGE)], capture_output=True, text=True, check=False
+    )
+    if answer.returncode != 0:
+        said = answer.stderr.strip().splitlines()
+        return {"rows": LARGE[0], "columns": LARGE[1], "why": said[-1] if said else f"status {answer.returncode}"}
+    found: Figures = json.loads(answer.stdout.strip().splitlines()[-1])
+    return found
 
 
-def declared(
-    real: pa.Table, columns: Sequence[str], keys: dict[str, list[object]], epsilon: float, delta: str
-) -> Table:
-    """The table in a vault of its own, so that every run draws fresh noise."""
-    budget = sf.Budget(epsilon=epsilon, delta=delta)
-    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="benchmark")
-    bounds = {name: BOUNDS[name] for name in columns if name in BOUNDS}
-    return vault.table(real.select(list(columns)), name="adult", version="1", keys=keys, bounds=bounds)
+def one_large(rows: int, columns: int) -> Figures:
+    """Errors, CPU seconds and memory of one call on invented rows; errors are taken after the memory."""
+    source = generated(rows, columns)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    made, seconds, reason = source.synthesized(epsilon=1, delta=DELTA)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    truth = source.cells()
+    return {
+        **_told("generated", source, 1, DELTA),
+        "cells": sum(truth.sizes),
+        "measured": [reason],
+        "cpu_seconds": round(seconds, 1),
+        "peak_mb": round(peak / 1024),
+        "before_mb": round(before / 1024),
+        "two_way": round(truth.away(made, 2), 5),
+        "resampled": round(truth.away(truth.resampled(np.random.default_rng(9)), 2), 5),
+    }
+
+
+def _told(title: str, source: Source, epsilon: float, delta: str) -> Figures:
+    columns = len(source.columns)
+    return {"title": title, "rows": len(source.rows), "columns": columns, "epsilon": epsilon, "delta": delta}
+
+
+def _errors(truth: Cells, made: Cells) -> list[float]:
+    return [round(truth.away(made, number), 5) for number in (2, 3)]
+
+
+def _means(errors: Sequence[Sequence[float]]) -> list[float]:
+    return [round(float(each), 5) for each in np.mean(errors, axis=0)]
+
+
+def _listed(errors: Sequence[Sequence[float]], seconds: Sequence[float]) -> Figures:
+    return {
+        "runs": len(errors),
+        "two_way": [each[0] for each in errors],
+        "three_way": [each[1] for each in errors],
+        "mean": _means(errors),
+        "cpu_seconds": round(statistics.median(seconds), 2),
+    }
+
+
+PARTS: dict[str, Callable[[], Figures]] = {
+    **{
+        name: lambda name=name, title=title, source=source, epsilon=epsilon, delta=delta: setting(  # type: ignore[misc]
+            source(), epsilon, delta, runs=3 if name == "acs" else RUNS, title=title
+        )
+        for name, (title, source, epsilon, delta) in SETTINGS.items()
+    },
+    **{f"curve-{rows}": lambda rows=rows, runs=runs: curve(rows, runs) for rows, runs in CURVE.items()},  # type: ignore[misc]
+    "large": large,
+    **{
+        f"peers-{name}": lambda name=name: beside(  # type: ignore[misc]
+            SETTINGS[name][1](), *SETTINGS[name][2:], PEERS[name], title=SETTINGS[name][0]
+        )
+        for name in PEERS
+    },
+    "income": income,
+    "readmission": readmission,
+}
+
+
+def run(*, smoke: bool) -> Path:
+    """Measure what ``SFUMATO_PARTS`` names, or all, and write after each part; a smoke run is small, without peers."""
+    if smoke:
+        few = setting(generated(1_000, 3), 1, DELTA, runs=2)
+        return write("synthesis", {"smoke": _whole(few)}, smoke=True)
+    chosen = [name for name in os.environ.get("SFUMATO_PARTS", "").split(",") if name] or list(PARTS)
+    if unknown := set(chosen) - set(PARTS):
+        raise SystemExit(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    for name in chosen:
+        figures = _whole(PARTS[name]())
+        path = write("synthesis", _kept(RESULTS / "synthesis.json") | {name: figures}, smoke=False)
+    return path
+
+
+def _whole(figures: Figures) -> Figures:
+    """With what a reader needs to know of a part that was measured by itself."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    return {**figures, "pairs": 0, "peers": {}, "measured on": {"when": when, "commit": commit()}}
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    """What a result file has of the parts that there are."""
+    if not path.exists():
+        return {}
+    measured = json.loads(path.read_text(encoding="utf-8"))["measured"]
+    return {name: part for name, part in measured.items() if name in PARTS}
 
 
 if __name__ == "__main__":
-    print(run(smoke=False))
+    print(json.dumps(one_large(int(sys.argv[1]), int(sys.argv[2]))))

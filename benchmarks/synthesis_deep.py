@@ -66,7 +66,8 @@ def setting(
         table = vault.table(real.select(list(columns)), name="adult", version="1", keys=keys, bounds=bounds)
         start = time.process_time()
         if way == "synthesize":
-            rows = table.synthesize(columns, epsilon=epsilon, delta=DELTA, rows=len(real), bins=cut(columns)).rows
+            asked = {"rows": len(real), "expected_rows": len(real), "bins": cut(columns)}
+            rows = table.synthesize(columns, epsilon=epsilon, delta=DELTA, **asked).rows
         else:
             trained = vault.generator(table, columns, bins=cut(columns), n_units=len(real), **WAYS[way])  # type: ignore[arg-type]
             rows = trained.fit(epsilon=epsilon, delta=DELTA, rows=len(real), steps=steps, progress=False).rows

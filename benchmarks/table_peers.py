@@ -14,7 +14,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CLOCK", "PEERS", "Peer", "built"]
+__all__ = ["CACHE", "CLOCK", "PEERS", "Peer", "built"]
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sfumato-benchmarks"
 
 CLOCK = """
 import json, resource, sys, time, warnings
@@ -152,8 +154,7 @@ def built(peer: Peer) -> Path | str:
     """The interpreter of a peer's environment, or in words why there is none here."""
     if peer.needs is not None and shutil.which(peer.needs) is None:
         return f"not measured: there is no {peer.needs} here"
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sfumato-benchmarks"
-    folder = cache / peer.package
+    folder = CACHE / peer.package
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)

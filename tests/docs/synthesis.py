@@ -1,0 +1,171 @@
+"""Tables of how good synthetic rows are, from the result file; ``python -m tests.docs.synthesis`` writes the pages."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.docs.test_docs import DOCS, REPOSITORY
+
+RESULT = REPOSITORY / "benchmarks" / "results" / "synthesis.json"
+PAGE = DOCS / "explanation" / "synthesis-quality.md"
+HOW_TO = DOCS / "how-to" / "synthesize.md"
+ADULT = ("adult-8-1", "adult-8-1-nine", "adult-8-3", "adult-14-1")
+ACS = "acs"
+REASONS = {"pairs": "pairs", "triples": "pairs and threes", "singles": "columns alone"}
+MODELS = ("logistic regression", "gradient-boosted trees")
+
+
+def measured() -> dict[str, Any]:
+    """What the benchmark found."""
+    found: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8"))["measured"]
+    return found
+
+
+def _table(head: tuple[str, ...], rows: list[list[str]]) -> str:
+    return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _delta(words: str) -> str:
+    return f"1e-{len(words.split('/')[1]) - 1}"
+
+
+def _reasons(part: dict[str, Any]) -> str:
+    return ", ".join(REASONS[reason] for reason in part["measured"])
+
+
+def _seconds(part: dict[str, Any]) -> str:
+    return f"{part['cpu_seconds']:,.1f}" if part["cpu_seconds"] < 10 else f"{part['cpu_seconds']:,.0f}"
+
+
+def score(error: float) -> str:
+    """The k-marginal score: 1000 times what the mean total variation leaves of 1."""
+    return f"{1000 * (1 - error):.0f}"
+
+
+def of_settings(found: dict[str, Any]) -> str:
+    """The figures of the how-to: ours on Adult."""
+    head = ("columns", "ε, δ", "measured", "two-way", "three-way", "CPU s", "independent columns, two-way")
+    rows = []
+    for part in (found[name] for name in ADULT if name in found):
+        two, three = part["mean"]
+        asked = f"{part['epsilon']}, {_delta(part['delta'])}"
+        cells = [f"{two:.4f}", f"{three:.4f}", _seconds(part), f"{part['independent'][0]:.3f}"]
+        rows.append([str(part["columns"]), asked, _reasons(part), *cells])
+    return _table(head, rows)
+
+
+def _makers(found: dict[str, Any], name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Who made rows in a setting: ours, independent columns, the peers that were run, resampled rows."""
+    part = found[name]
+    alone = {"mean": part["independent"], "runs": part.get("independent_runs", "")}
+    resampled = {"mean": part["resampled"], "runs": 1}
+    others = found.get(f"peers-{name}", {}).get("makers", {})
+    return [
+        ("**`table.synthesize`**", part),
+        *sorted((maker, figures) for maker, figures in others.items() if figures["runs"]),
+        ("independent columns", alone),
+        ("resampled, not private", resampled),
+    ]
+
+
+def of_makers(found: dict[str, Any]) -> str:
+    """Errors and cost on Adult, ours beside others."""
+    head = ("", "made by", "runs", "two-way", "three-way", "CPU s")
+    rows = []
+    for name in (name for name in ADULT if name in found):
+        part = found[name]
+        label = f"{part['title']}, ε = {part['epsilon']}, δ = {_delta(part['delta'])}"
+        for maker, figures in _makers(found, name):
+            two, three = figures["mean"]
+            spent = _seconds(figures) if "cpu_seconds" in figures else ""
+            rows.append([label, maker, str(figures["runs"]), f"{two:.4f}", f"{three:.4f}", spent])
+            label = ""
+    return _table(head, rows)
+
+
+def of_scores(found: dict[str, Any]) -> str:
+    """k-marginal scores on the ACS excerpt."""
+    head = ("made by", "runs", "k = 2", "k = 3", "two-way", "three-way", "CPU s")
+    rows = []
+    for maker, figures in _makers(found, ACS):
+        two, three = figures["mean"]
+        spent = _seconds(figures) if "cpu_seconds" in figures else ""
+        rows.append([maker, str(figures["runs"]), score(two), score(three), f"{two:.4f}", f"{three:.4f}", spent])
+    return _table(head, rows)
+
+
+def curves(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of the curve that were measured, by their number of rows."""
+    parts = [part for name, part in found.items() if name.startswith("curve-")]
+    return sorted(parts, key=lambda part: int(part["rows"]))
+
+
+def of_curve(found: dict[str, Any]) -> str:
+    """Two-way errors by rows and ε: ours / independent columns, and what was measured."""
+    parts = curves(found)
+    head = ("rows", "runs", *(f"ε = {point['epsilon']}" for point in parts[0]["points"]))
+    return _table(head, [[f"{part['rows']:,}", str(part["runs"]), *map(_point, part["points"])] for part in parts])
+
+
+def _point(point: dict[str, Any]) -> str:
+    mark = "".join({"singles": "¹", "pairs": "²", "triples": "³"}[reason] for reason in point["measured"])
+    return f"{point['mean'][0]:.4f}{mark} / {point['independent'][0]:.4f}"
+
+
+def of_large(found: dict[str, Any]) -> str:
+    """A million rows: cost and error."""
+    part = found["large"]
+    head = ("rows", "columns", "CPU s", "peak memory, MB", "two-way", "resampled, two-way")
+    cells = [f"{part['rows']:,}", str(part["columns"]), _seconds(part), f"{part['peak_mb']:,}"]
+    return _table(head, [[*cells, f"{part['two_way']:.4f}", f"{part['resampled']:.4f}"]])
+
+
+def of_tasks(found: dict[str, Any]) -> str:
+    """Areas under the curve of models trained on real and on synthetic rows."""
+    names = {"income": "Adult: income above $50,000", "readmission": "diabetes-130: readmission within 30 days"}
+    rows = []
+    for key, name in names.items():
+        label = name
+        for maker, figures in found.get(key, {}).get("areas", {}).items():
+            if not figures["runs"] or not all(figures["runs"]):
+                continue
+            areas = [[run[model] for run in figures["runs"]] for model in MODELS]
+            called = {"real": "real rows, not private", "ours": "**`table.synthesize`**"}.get(maker, maker)
+            rows.append([label, called, str(len(figures["runs"])), *(f"{sum(each) / len(each):.3f}" for each in areas)])
+            label = ""
+    return _table(("", "trained on", "runs", *MODELS), rows)
+
+
+TABLES = {
+    "makers": ("adult-8-1", of_makers),
+    "scores": (ACS, of_scores),
+    "curve": ("curve-1000", of_curve),
+    "large": ("large", of_large),
+    "tasks": ("income", of_tasks),
+    "settings": ("adult-8-1", of_settings),
+}
+
+
+def written(page: str) -> str:
+    """The page with its tables as the result file has them."""
+    found = measured()
+    for name, (part, table) in TABLES.items():
+        if part in found:
+            page = re.sub(
+                rf"(<!-- table: {name} -->\n\n).*?(\n\n<!-- end -->)",
+                lambda place, table=table: place[1] + table(found) + place[2],  # type: ignore[misc]
+                page,
+                flags=re.DOTALL,
+            )
+    return page
+
+
+def write(path: Path) -> None:
+    """Write the tables of one page."""
+    path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(PAGE)
+    write(HOW_TO)
