@@ -44,7 +44,7 @@ class RelatedQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SyntheticRelations:
-    """Tables of persons and of their rows that were made of one release; a number links them, and it means nobody.
+    """Tables of persons and of their rows that were made of one release; a number that was made up links them.
 
     Guarantee: the release has its (ε, δ) for all of a person's rows in all tables, and is charged once; the tables are
     functions of it and cost nothing. Assumes: what was declared is public.
