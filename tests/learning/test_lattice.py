@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.errors import InvalidInput
 from sfumato.learning.rounding_error import FARTHEST, ROUNDING, WIDTH
-from sfumato.noise import fine_gaussian
+from sfumato.noise import fine_gaussian, fine_loops
 from tests.noise.replayed import ReplayedWordsForTests, fresh
 from tests.parts import package
 
@@ -24,7 +24,13 @@ import torch  # noqa: E402
 from sfumato.learning import lattice as lattices  # noqa: E402
 from sfumato.learning.lattice import NoisyLattice  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("compiled_from_the_first_number")
 PITCHES = [Fraction(1), Fraction(1, 3), Fraction(10, 7) ** 30, Fraction(1, 10**9 + 7), Fraction(3, 2) ** -700]
+
+
+@pytest.fixture
+def compiled_from_the_first_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fine_loops, "MANY", 0)
 
 
 def rounded(values: "list[float] | torch.Tensor", pitch: Fraction) -> list[int]:

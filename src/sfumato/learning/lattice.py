@@ -22,7 +22,7 @@ from sfumato.learning import device_kernels
 from sfumato.learning.device_noise import shared_noise
 from sfumato.learning.rounding_error import FARTHEST, WIDTH
 from sfumato.noise.fine import fine_gaussian
-from sfumato.noise.fine_loops import IntArray
+from sfumato.noise.fine_loops import IntArray, many_drawn
 from sfumato.noise.words import SystemWords, Words
 
 __all__ = ["NoisyLattice"]
@@ -89,7 +89,8 @@ class NoisyLattice:
         if total.device.type != "cpu":
             return out.copy_(self._on_device(total, per_step, step, noise))
         exact, told = total.contiguous().numpy(), out.numpy()
-        add = _rounded(same=exact.ctypes.data == told.ctypes.data and exact.dtype == told.dtype)
+        same = exact.ctypes.data == told.ctypes.data and exact.dtype == told.dtype
+        add = _rounded(same=same) if many_drawn() else _round_and_add_arrays
         with self._alone:
             whole = self._ahead is not None or self.size >= _MANY
             for at in (slice(first, first + (self.size if whole else _BLOCK)) for first in self._firsts(whole=whole)):

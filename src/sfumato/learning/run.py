@@ -98,6 +98,7 @@ class Run(Checkpointed):
         schedule: Callable[[torch.optim.Optimizer], RateSchedule | None] | None = None,
         autocast: torch.dtype | None = None,
         strict: bool = False,
+        tried: Engine | None = None,
     ) -> None:
         if type(opened.query) is not self.RUNS or not isinstance(opened.query, Training):
             raise InvalidInput("this is not a training run; nothing was done.")
@@ -107,7 +108,8 @@ class Run(Checkpointed):
         self._run, self._units, self._words = opened.query, units, words
         self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
         self._average = copy.deepcopy(average)  # that of the caller is as private as the model
-        self._model = copy.deepcopy(model)
+        self._model = copy.deepcopy(model) if tried is None else tried.model
+        self._planned = tried  # what was planned on made-up units for this copy, before the charge
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimizer(self._model)
         self._schedule = None if schedule is None else schedule(self._optimiser)
@@ -330,7 +332,8 @@ class Run(Checkpointed):
 
     def _made_engine(self, loss: Callable[..., Tensor], kind: str, grad_mode: str) -> Engine:
         """What sums the gradients of the private copy."""
-        engine = Engine(
+        engine, self._planned = self._planned, None  # the first loss is the one that was tried
+        engine = engine or Engine(
             self._model,
             loss,
             clip=float(self._run.clip),
