@@ -188,8 +188,16 @@ def _round_and_add_tensors(total: Tensor, noise: Tensor, per_step: float, step: 
 
 
 def _round_in_place(total: FloatArray, noise: IntArray, per_step: float, step: float, farthest: float) -> None:
-    """The same, for a sum that is written over."""
+    """The same, for a sum that is written over; without a look at each number where all of them are near enough."""
     big = 6755399441055744.0
+    near = True
+    for i in range(total.size):
+        near &= abs(total[i] * per_step) <= farthest
+    if near:
+        for i in range(total.size):
+            total[i] = (((total[i] * per_step + big) - big) + np.float64(noise[i])) * step
+        noise[:] = 0
+        return
     for i in range(total.size):
         q = total[i] * per_step
         q = q if q == q else 0.0

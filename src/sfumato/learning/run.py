@@ -257,12 +257,11 @@ class Run(Checkpointed):
         read; before the first of these steps, that ends nothing.
         """
         self._check_usable()
-        if not self._one_at_a_time.acquire(blocking=False):
+        if self._one_at_a_time.locked():
             raise Refused("a step of this run is being made; nothing was read. Steps are made one after another.")
-        try:
+        with self._one_at_a_time:  # a Ctrl-C cannot fall between taking it and the block
+            self._check_usable()
             self._advance(steps, after)
-        finally:
-            self._one_at_a_time.release()
 
     def _advance(self, steps: int, after: Callable[[], bool] | None) -> None:
         check_nobody_listens(strict=self._strict)
@@ -560,8 +559,7 @@ class Run(Checkpointed):
         """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
         kinds = {one.dtype for one in self._trained.values()}
         # what an optimiser is given is memory that no sum was in and none will be in: it may hold on to it
-        mean = noisy.to(kinds.pop() if len(kinds) == 1 else noisy.dtype, copy=True)
-        mean /= float(self._run.rate * self._run.number)
+        mean = noisy.to(kinds.pop() if len(kinds) == 1 else noisy.dtype) / float(self._run.rate * self._run.number)
         parts = torch.split(mean, [one.numel() for one in self._trained.values()])
         for one, part in zip(self._trained.values(), parts, strict=True):
             one.grad = part.view(one.shape).to(one)

@@ -70,9 +70,9 @@ def outer(
         left = left * factors.float()[:, None, None]
         left = left if clean else left.nan_to_num_(0.0, 0.0, 0.0)
         found = into if into.dtype == torch.float32 else torch.empty_like(into, dtype=torch.float32)
-        for at in range(0, units, step):
-            some, other = left[at : at + step].flatten(0, 1), right[at : at + step].flatten(0, 1)
-            found.addmm_(some.t(), other, beta=1 if at else 0)
+        chunks = (values.flatten(0, 1).split(step * places) for values in (left, right))
+        for place, (some, other) in enumerate(zip(*chunks, strict=True)):
+            found.addmm_(some.t(), other, beta=1 if place else 0)
         if found is not into:
             into.copy_(found)
         if beside is not None:
