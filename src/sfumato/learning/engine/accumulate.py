@@ -70,7 +70,7 @@ def outer(
         left = left * factors.float()[:, None, None]
         left = left if clean else left.nan_to_num_(0.0, 0.0, 0.0)
         found = into if into.dtype == torch.float32 else torch.empty_like(into, dtype=torch.float32)
-        chunks = (values.flatten(0, 1).split(step * places) for values in (left, right))
+        chunks = (torch.split(values.flatten(0, 1), step * places) for values in (left, right))
         for place, (some, other) in enumerate(zip(*chunks, strict=True)):
             found.addmm_(some.t(), other, beta=1 if place else 0)
         if found is not into:
@@ -96,7 +96,7 @@ def outer(
 def _columns(values: Tensor, step: int) -> Tensor:
     """The sum of rows: within chunks of ``step`` rows, then chunks; roundings are as deep as in a product."""
     whole = len(values) // step * step
-    found = values[:whole].unflatten(0, (-1, step)).sum(1).sum(0)
+    found = values[:whole].reshape(-1, step, values.shape[1]).sum(1).sum(0)
     return found if whole == len(values) else found + values[whole:].sum(0)
 
 
