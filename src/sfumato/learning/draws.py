@@ -41,10 +41,8 @@ class Draws:
         drawn = np.empty(1 + WORDS // 2, dtype=np.uint64)
         self._words.fill(drawn)
         # only the generators that a model can draw from here: torch's own functions go through all kinds of devices
-        generators = [
-            torch.random.default_generator,
-            *(torch.cuda.default_generators[_index(one)] for one in self._devices),
-        ]
+        own = torch.random.default_generator  # type: ignore[attr-defined]  # torch does not list it
+        generators = [own, *(torch.cuda.default_generators[_index(one)] for one in self._devices)]
         before = [one.get_state() for one in generators]
         try:
             for one in generators:
