@@ -23,6 +23,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.harness import PAIRS, ratio, write
 from sfumato import noise
+from sfumato.noise.fine_loops import MANY
 
 OPENDP = "opendp==0.16.0"
 SCALES = {
@@ -101,6 +102,7 @@ def _fine(size: int, pairs: int) -> dict[str, object]:
 
         torch.set_num_threads(1)
         peers["torch.randn, unsafe"] = lambda: _cpu(lambda: torch.randn(size)) / size
+    noise.fine_gaussian(MANY)  # from so many on, loops are compiled
     return _compared(lambda: _cpu(lambda: noise.fine_gaussian(size)) / size, peers, size, pairs)
 
 

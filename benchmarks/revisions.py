@@ -42,6 +42,7 @@ def _noise() -> Iterator[tuple[str, Job]]:
 
     for name, (ours, *_) in _cases().items():
         yield name, lambda ours=ours: ours(1_000_000)
+    noise.fine_gaussian(1 << 24)  # from so many on, loops are compiled
     yield "fine Gaussian, for training", lambda: noise.fine_gaussian(1_000_000)
 
 

@@ -23,6 +23,10 @@ import os
 from fractions import Fraction
 from sfumato.learning.engine import Engine
 from sfumato.learning.lattice import NoisyLattice
+from sfumato.noise.fine import fine_gaussian
+from sfumato.noise.fine_loops import MANY
+
+fine_gaussian(MANY)  # from so many on, loops are compiled
 
 def make_private(model, inputs, targets, kind):
     optimiser, trained = torch.optim.SGD(model.parameters(), lr=0.05), list(model.parameters())

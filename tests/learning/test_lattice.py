@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.errors import InvalidInput
 from sfumato.learning.rounding_error import FARTHEST, ROUNDING, WIDTH
-from sfumato.noise import fine_gaussian
+from sfumato.noise import fine_gaussian, fine_loops
 from tests.noise.replayed import ReplayedWordsForTests, fresh
 from tests.parts import package
 
@@ -24,7 +24,13 @@ import torch  # noqa: E402
 from sfumato.learning import lattice as lattices  # noqa: E402
 from sfumato.learning.lattice import NoisyLattice  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("compiled_from_the_first_number")
 PITCHES = [Fraction(1), Fraction(1, 3), Fraction(10, 7) ** 30, Fraction(1, 10**9 + 7), Fraction(3, 2) ** -700]
+
+
+@pytest.fixture
+def compiled_from_the_first_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fine_loops, "MANY", 0)
 
 
 def rounded(values: "list[float] | torch.Tensor", pitch: Fraction) -> list[int]:
@@ -81,6 +87,19 @@ def test_the_loop_as_it_is_written_is_what_is_compiled() -> None:
     lattices._round_and_add(total, noise.copy(), 3.0, 1 / 3, 2.0**46, plain)
     lattices._round_and_add_arrays(total, noise, 3.0, 1 / 3, 2.0**46, arrays)
     assert plain.tolist() == arrays.tolist()
+    near = total[[0, 1, 3, 5]]
+    loop = lattices._rounded(same=True)  # numba multiplies floats of both kinds in double precision, Python does not
+    for some in (total, near, total.astype(np.float32), near.astype(np.float32)):
+        within, beside, left = some.copy(), some.copy(), np.arange(some.size)
+        loop(within, left, 3.0, 1 / 3, 2.0**46, within)
+        lattices._round_and_add_arrays(some, np.arange(some.size), 3.0, 1 / 3, 2.0**46, beside)
+        assert within.tolist() == beside.tolist()
+        assert not left.any()
+    for some in (total, near):
+        within, beside = some.copy(), some.copy()
+        lattices._round_in_place(within, np.arange(some.size), 3.0, 1 / 3, 2.0**46)
+        lattices._round_and_add_arrays(some, np.arange(some.size), 3.0, 1 / 3, 2.0**46, beside)
+        assert within.tolist() == beside.tolist()
 
 
 def test_no_two_neighbours_are_driven_apart_further_than_the_slack() -> None:

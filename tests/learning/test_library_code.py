@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.learning.library_code import LibraryCode
+from sfumato.learning.kept_tensors import KeptTensors
+from sfumato.learning.library_code import QUIET, LibraryCode
 
 LOSS = nn.functional.cross_entropy
 
@@ -110,3 +111,39 @@ def test_layers_that_write_to_their_weights_are_put_back() -> None:
         assert not torch.equal(model[0].weight, before)
     assert code
     assert torch.equal(model[0].weight, before)
+
+
+MADE: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("Linear", "Conv1d", "Conv2d", "Conv3d"), (4, 4, 1)),
+    "GroupNorm": (2, 4),
+    "LayerNorm": (4,),
+    **dict.fromkeys(("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d"), (2,)),
+    **dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"), (1,)),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(QUIET, key=lambda kind: str(kind.__name__)))
+def test_quiet_layers_write_to_nothing_of_theirs(kind: type[nn.Module]) -> None:
+    layer = kind(*MADE.get(kind.__name__, ()))
+    assert not list(layer.buffers())
+    kept = [(value, value.detach().clone(), value._version) for value in layer.parameters()]
+    axes = next((int(each) for each in "123" if kind.__name__.endswith(f"{each}d")), 0)
+    seen = torch.randn(3, 4, *[4] * axes, requires_grad=True)
+    for _ in range(2):
+        layer(seen).square().sum().backward()
+    assert seen.grad is not None
+    for value, before, version in kept:
+        assert torch.equal(value, before)
+        assert value._version == version
+
+
+def test_nothing_is_copied_of_quiet_layers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    monkeypatch.setattr(KeptTensors, "keep", lambda self, found: copied.append(len(found)))
+    monkeypatch.setattr(KeptTensors, "restore", lambda self: None)
+    with LibraryCode(plain(), LOSS).kept():
+        pass
+    assert not copied
+    with LibraryCode(nn.Sequential(plain(), nn.Embedding(2, 2)), LOSS).kept():
+        pass
+    assert copied == [7]

@@ -36,6 +36,7 @@ from sfumato.learning import (  # noqa: E402
 )
 from sfumato.learning import listeners as listening  # noqa: E402
 from sfumato.learning import run as runs  # noqa: E402
+from sfumato.learning import trainer as trainers  # noqa: E402
 from tests.learning.test_trainer_failures import NUMBER, SPEND, rows, vault  # noqa: E402
 from tests.learning.words import TestWords  # noqa: E402
 
@@ -300,7 +301,7 @@ def broken(patched: pytest.MonkeyPatch, name: str) -> None:
             patched.setattr(runs.Draws, "used", lambda self: nullcontext())
             patched.setattr(runs, "Unchanged", lambda *roots: nullcontext())
         case "later hook":  # the caller's model is trained, and not a copy of it
-            patched.setattr(runs, "copy", SimpleNamespace(deepcopy=lambda one: one))
+            patched.setattr(trainers, "copy", SimpleNamespace(deepcopy=lambda one: one))
             patched.setattr(runs, "Unchanged", lambda *roots: nullcontext())
         case _:
             patched.setattr(runs, "check_nobody_listens", lambda *, strict: None)

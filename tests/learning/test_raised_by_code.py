@@ -347,6 +347,7 @@ def tell() -> None:
     print("the record is here")
     print("the record is here", file=sys.stderr)
     os.write(2, b"the record is here\n")
+    logging.disable(logging.NOTSET)
     logging.getLogger("model").error("the record is here")
 
 
@@ -357,6 +358,7 @@ def test_what_code_prints_or_logs_while_it_sees_data_is_not_shown(
     shown = capfd.readouterr()
     assert (shown.out + shown.err).count("the record") == 3, "what is told outside is seen by this test"
     assert caplog.text.count("the record") == 1
+    logging.disable(logging.DEBUG)
     inputs, targets = rows()
     inputs[17] = 5.0
     caplog.clear()
@@ -364,6 +366,10 @@ def test_what_code_prints_or_logs_while_it_sees_data_is_not_shown(
     made.fit(steps=2, batch=NUMBER, max_physical_batch_size=16, **SPEND)
     shown = capfd.readouterr()
     assert "the record" not in shown.out + shown.err + caplog.text
+    assert logging.root.manager.disable == logging.DEBUG, "what the code sets is not there afterwards"
+    logging.disable(logging.NOTSET)
+    logging.getLogger("model").error("heard again")
+    assert "heard again" in caplog.text
 
 
 def test_what_a_metric_prints_is_shown_for_made_up_units_alone(capfd: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,27 @@ def test_a_tie_is_broken_by_more_words(second: int, drawn: bool) -> None:
     assert (len(poisson_sample(1, Fraction(1, 3), Given(5, second, 0, 0))) == 1) is drawn
 
 
+class Quarters:
+    """Words of 64 bits in which each quarter has another value, until all were there; then zeros."""
+
+    width = 64
+
+    def __init__(self) -> None:
+        self.left = np.arange(1 << 16, dtype=np.uint16)
+
+    def fill(self, out: WordArray) -> None:
+        some, self.left = self.left[: 4 * len(out)], self.left[4 * len(out) :]
+        out[:] = 0
+        out.view(np.uint16)[: len(some)] = some
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2, 7), Fraction(5, 2**16), Fraction(1, 10**6)])
+def test_a_quarter_of_a_word_begins_the_number_of_a_unit(rate: Fraction) -> None:
+    """All beginnings: those below the rate are in, and the one that leaves it open, where zeros follow, as well."""
+    found = poisson_sample(1 << 16, rate, Quarters())
+    assert found.tolist() == list(range(-(-rate * 2**16 // 1)))
+
+
 def counted(rate: Fraction, number: int = 1_000_000) -> int:
     return len(poisson_sample(number, rate, SystemWords()))
 

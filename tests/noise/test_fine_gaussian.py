@@ -31,6 +31,11 @@ SMALL = [  # every part of the code is common here: short words leave much open,
 SIZES = ["reach 2", "reach 4", "sigma 8"]
 
 
+@pytest.fixture(autouse=True)
+def _compiled_from_the_first_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "MANY", 0)
+
+
 def share(cut: TableCut, far: Fraction) -> mpmath.mpf:
     """The definition, by mpmath and not by the library: how many words a column gets by the density at a distance."""
     x = mpmath.mpf(far.numerator) / far.denominator / 2**cut.sigma
@@ -319,6 +324,17 @@ def test_numba_and_numpy_draw_the_same_numbers_from_the_same_words(size: int, mo
         source = ReplayedWordsForTests(words)
         draws.append((fine_gaussian(size, source).tolist(), source.used))
     assert draws[0] == draws[1]
+
+
+def test_numba_is_loaded_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(loops, "_compiled", lambda: asked.append(1))
+    monkeypatch.setattr(loops, "_drawn", 0)
+    monkeypatch.setattr(loops, "MANY", 3 * drawing.CHUNK)
+    fine_gaussian(2 * drawing.CHUNK)
+    assert not asked
+    fine_gaussian(drawing.CHUNK)
+    assert asked
 
 
 def test_the_loops_as_they_are_written_are_what_is_compiled() -> None:

@@ -67,6 +67,8 @@ class Enclosure:
 
     def __mul__(self, other: "Enclosure | Fraction | int") -> "Enclosure":
         that = _enclosed(other)
+        if self.low >= 0 and that.low >= 0:
+            return Enclosure(self.low * that.low, self.high * that.high)
         corners = [mine * yours for mine in (self.low, self.high) for yours in (that.low, that.high)]
         return Enclosure(min(corners), max(corners))
 

@@ -40,13 +40,18 @@ class Draws:
         """Let torch draw from a new state; afterwards its generator is where it was."""
         drawn = np.empty(1 + WORDS // 2, dtype=np.uint64)
         self._words.fill(drawn)
-        with torch.random.fork_rng(devices=self._devices):
-            # only the generators that a model can draw from here: torch.manual_seed goes through all kinds of devices
-            torch.default_generator.manual_seed(int(drawn[0]) & SEED)  # the lower half counts on the CPU
-            for device in self._devices:
-                torch.cuda.default_generators[_index(device)].manual_seed(int(drawn[0]) & SEED)  # all of a GPU's key
-            torch.set_rng_state(_filled(torch.get_rng_state(), drawn[1:].view(np.uint32)))
+        # only the generators that a model can draw from here: torch's own functions go through all kinds of devices
+        own = torch.random.default_generator  # type: ignore[attr-defined]  # torch does not list it
+        generators = [own, *(torch.cuda.default_generators[_index(one)] for one in self._devices)]
+        before = [one.get_state() for one in generators]
+        try:
+            for one in generators:
+                one.manual_seed(int(drawn[0]) & SEED)  # all of a GPU's key; the lower half counts on the CPU
+            generators[0].set_state(_filled(generators[0].get_state(), drawn[1:].view(np.uint32)))
             yield
+        finally:
+            for one, state in zip(generators, before, strict=True):
+                one.set_state(state)
 
 
 def _index(device: torch.device) -> int:
@@ -55,7 +60,7 @@ def _index(device: torch.device) -> int:
 
 def _filled(state: torch.Tensor, words: npt.NDArray[np.uint32]) -> torch.Tensor:
     """A state of the CPU's generator, just seeded, with other words in it; refused where it is laid out otherwise."""
-    parts = np.frombuffer(state.numpy().tobytes(), dtype=np.uint64).copy()
+    parts = state.numpy().view(np.uint64)
     own = parts[FIRST : FIRST + WORDS]
     first = int(parts[0]) & 0xFFFFFFFF
     if int(own[0]) != first or int(own[1]) != (STEP * (first ^ (first >> 30)) + 1) & 0xFFFFFFFF:
@@ -63,4 +68,4 @@ def _filled(state: torch.Tensor, words: npt.NDArray[np.uint32]) -> torch.Tensor:
             "this version of torch keeps its generator in a way that is not supported here; nothing was done."
         )
     own[:] = words
-    return torch.from_numpy(parts.view(np.uint8))
+    return state

@@ -22,7 +22,7 @@ from sfumato.learning import device_kernels
 from sfumato.learning.device_noise import shared_noise
 from sfumato.learning.rounding_error import FARTHEST, WIDTH
 from sfumato.noise.fine import fine_gaussian
-from sfumato.noise.fine_loops import IntArray
+from sfumato.noise.fine_loops import IntArray, many_drawn
 from sfumato.noise.words import SystemWords, Words
 
 __all__ = ["NoisyLattice"]
@@ -89,7 +89,8 @@ class NoisyLattice:
         if total.device.type != "cpu":
             return out.copy_(self._on_device(total, per_step, step, noise))
         exact, told = total.contiguous().numpy(), out.numpy()
-        add = _rounded(same=exact.ctypes.data == told.ctypes.data and exact.dtype == told.dtype)
+        same = exact.ctypes.data == told.ctypes.data and exact.dtype == told.dtype
+        add = _rounded(same=same) if many_drawn() else _round_and_add_arrays
         with self._alone:
             whole = self._ahead is not None or self.size >= _MANY
             for at in (slice(first, first + (self.size if whole else _BLOCK)) for first in self._firsts(whole=whole)):
@@ -187,8 +188,16 @@ def _round_and_add_tensors(total: Tensor, noise: Tensor, per_step: float, step: 
 
 
 def _round_in_place(total: FloatArray, noise: IntArray, per_step: float, step: float, farthest: float) -> None:
-    """The same, for a sum that is written over."""
+    """The same, for a sum that is written over; without a look at each number where all of them are near enough."""
     big = 6755399441055744.0
+    near = True
+    for i in range(total.size):
+        near &= abs(total[i] * per_step) <= farthest
+    if near:
+        for i in range(total.size):
+            total[i] = (((total[i] * per_step + big) - big) + np.float64(noise[i])) * step
+        noise[:] = 0
+        return
     for i in range(total.size):
         q = total[i] * per_step
         q = q if q == q else 0.0

@@ -27,6 +27,18 @@ HELD: dict[str, Thing] = {
 }  # and no class made from them
 
 
+QUIET = frozenset(
+    getattr(nn, name)
+    for name in (
+        *("Sequential", "Linear", "Conv1d", "Conv2d", "Conv3d", "LayerNorm", "GroupNorm", "Identity", "Flatten"),
+        *("ReLU", "ReLU6", "LeakyReLU", "ELU", "CELU", "SELU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Softplus"),
+        *("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AdaptiveAvgPool1d"),
+        *("AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"),
+    )
+)
+"""Layers that write to no weight of theirs and have no buffer; none hands a weight on as if it were data."""
+
+
 class LibraryCode:
     """A model and a loss, to be asked before each step: hooks and attributes can have come since the last.
 
@@ -49,7 +61,13 @@ class LibraryCode:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Put weights and buffers back when the block is left: some layers write to theirs (``max_norm``)."""
+        """Put weights and buffers back when the block is left: some layers write to theirs (``max_norm``).
+
+        Where each layer is of a kind that never does, there is nothing to put back. To be asked where this is true.
+        """
+        if all(type(layer) in QUIET for layer in self._model.modules()):
+            yield
+            return
         self._tensors.keep([*self._model.parameters(), *self._model.buffers()])
         try:
             yield

@@ -98,6 +98,7 @@ class Run(Checkpointed):
         schedule: Callable[[torch.optim.Optimizer], RateSchedule | None] | None = None,
         autocast: torch.dtype | None = None,
         strict: bool = False,
+        tried: Engine | None = None,
     ) -> None:
         if type(opened.query) is not self.RUNS or not isinstance(opened.query, Training):
             raise InvalidInput("this is not a training run; nothing was done.")
@@ -107,7 +108,8 @@ class Run(Checkpointed):
         self._run, self._units, self._words = opened.query, units, words
         self._physical, self._augmentations, self._shown_average = max_physical_batch_size, augmentations, average
         self._average = copy.deepcopy(average)  # that of the caller is as private as the model
-        self._model = copy.deepcopy(model)
+        self._model = copy.deepcopy(model) if tried is None else tried.model
+        self._planned = tried  # what was planned on made-up units for this copy, before the charge
         self._trained = {name: one for name, one in self._model.named_parameters() if one.requires_grad}
         self._optimiser = optimizer(self._model)
         self._schedule = None if schedule is None else schedule(self._optimiser)
@@ -255,12 +257,11 @@ class Run(Checkpointed):
         read; before the first of these steps, that ends nothing.
         """
         self._check_usable()
-        if not self._one_at_a_time.acquire(blocking=False):
+        if self._one_at_a_time.locked():
             raise Refused("a step of this run is being made; nothing was read. Steps are made one after another.")
-        try:
+        with self._one_at_a_time:  # a Ctrl-C cannot fall between taking it and the block
+            self._check_usable()
             self._advance(steps, after)
-        finally:
-            self._one_at_a_time.release()
 
     def _advance(self, steps: int, after: Callable[[], bool] | None) -> None:
         check_nobody_listens(strict=self._strict)
@@ -330,7 +331,8 @@ class Run(Checkpointed):
 
     def _made_engine(self, loss: Callable[..., Tensor], kind: str, grad_mode: str) -> Engine:
         """What sums the gradients of the private copy."""
-        engine = Engine(
+        engine, self._planned = self._planned, None  # the first loss is the one that was tried
+        engine = engine or Engine(
             self._model,
             loss,
             clip=float(self._run.clip),
@@ -557,8 +559,7 @@ class Run(Checkpointed):
         """Hand the noisy mean to the optimiser: the sum over rate · number, which is public."""
         kinds = {one.dtype for one in self._trained.values()}
         # what an optimiser is given is memory that no sum was in and none will be in: it may hold on to it
-        mean = noisy.to(kinds.pop() if len(kinds) == 1 else noisy.dtype, copy=True)
-        mean /= float(self._run.rate * self._run.number)
+        mean = noisy.to(kinds.pop() if len(kinds) == 1 else noisy.dtype) / float(self._run.rate * self._run.number)
         parts = torch.split(mean, [one.numel() for one in self._trained.values()])
         for one, part in zip(self._trained.values(), parts, strict=True):
             one.grad = part.view(one.shape).to(one)

@@ -13,12 +13,15 @@ from sfumato.noise.words import WordBits, Words
 
 __all__ = ["poisson_sample", "shuffled_sample"]
 
+PART = 16  # bits of a word that a unit's number begins with; one in 2^16 units takes more
+
 
 def poisson_sample(number: int, rate: Fraction, words: Words) -> npt.NDArray[np.int64]:
     """The places of the units that were drawn, out of ``number``, in order; each is in with probability ``rate``.
 
-    Guarantee: exact for every rational rate. One word is drawn a unit, the beginning of a uniform number, which is
-    compared with the rate; only where both begin alike are more drawn. Sensitive: the places, and how many there are.
+    Guarantee: exact for every rational rate. A quarter of a word is drawn a unit, the beginning of a uniform number,
+    which is compared with the rate; only where both begin alike is more drawn. Sensitive: the places, and how many
+    there are.
 
     >>> from sfumato.noise import SystemWords
     >>> poisson_sample(3, Fraction(1), SystemWords()).tolist()
@@ -26,13 +29,15 @@ def poisson_sample(number: int, rate: Fraction, words: Words) -> npt.NDArray[np.
     """
     if rate == 1:
         return np.arange(number)
-    place = np.empty(number, dtype=np.uint64)
+    parts = 64 // PART if words.width == 64 else 1
+    place = np.empty(-(-number // parts), dtype=np.uint64)
     words.fill(place)
-    scaled = rate * (1 << words.width)
+    begun = place.view(f"u{8 // parts}")[:number]
+    scaled = rate * (1 << words.width // parts)
     whole = int(scaled)
-    drawn = place < np.uint64(whole)
+    drawn = begun < whole
     rest = scaled - whole
-    for at in (place == np.uint64(whole)).nonzero()[0]:
+    for at in (begun == whole).nonzero()[0]:
         drawn[at] = WordBits(words).below(rest.denominator) < rest.numerator
     place.fill(0)
     return np.asarray(drawn.nonzero()[0], dtype=np.int64)

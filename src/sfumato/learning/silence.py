@@ -24,15 +24,27 @@ def silence() -> Iterator[None]:
         for output in (1, 2):
             _put_aside(output, stack)
         stack.callback(_flush)  # what is still buffered goes where it was written to
-        stack.callback(logging.disable, logging.root.manager.disable)
-        logging.disable(sys.maxsize)
-        stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
-        logging.Logger.callHandlers = _unheard  # type: ignore[method-assign]  # where the code enables logging again
+        # logging.disable itself goes through all loggers of the process; these two reach all of them at once
+        stack.callback(_allow_again, logging.root.manager.disable)
+        for name, instead in (("isEnabledFor", _disabled), ("callHandlers", _unheard)):
+            stack.callback(setattr, logging.Logger, name, getattr(logging.Logger, name))
+            setattr(logging.Logger, name, instead)
         stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("ignore")
         stack.enter_context(redirect_stdout(StringIO()))
         stack.enter_context(redirect_stderr(StringIO()))
         yield
+
+
+def _disabled(self: logging.Logger, level: int) -> bool:
+    """Say of every level that nobody wants it."""
+    return False
+
+
+def _allow_again(before: int) -> None:
+    """Log from the level that was set before, whatever the code has set."""
+    if logging.root.manager.disable != before:
+        logging.disable(before)
 
 
 def _unheard(self: logging.Logger, record: logging.LogRecord) -> None:

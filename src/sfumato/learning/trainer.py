@@ -318,7 +318,7 @@ class Trainer:
         check_nobody_listens(strict=ways.strict)
         device = next(self._model.parameters()).device
         with cast_of(device, checked_cast(ways.autocast))():
-            self._try_out(plan.max_physical_batch_size)
+            tried = self._try_out(plan.max_physical_batch_size, copy.deepcopy(self._model))
         with ExitStack() as held:
             _hold(held, path, idempotency, resume=resume)
             if resume and path is not None and (told := self._told(plan, path, idempotency, ways.average)) is not None:
@@ -344,6 +344,7 @@ class Trainer:
                 schedule=schedule,
                 autocast=ways.autocast,
                 strict=ways.strict,
+                tried=tried,
             )
         if resume:
             run.resume()
@@ -418,19 +419,23 @@ class Trainer:
             average.load(parts["average"])
         return self._trained(release, _spending(release.statement.event, plan))
 
-    def _try_out(self, size: int) -> None:
-        """Run the engine on made-up units: what cannot be trained says so before anything is charged or read."""
-        device = next(self._model.parameters()).device
+    def _try_out(self, size: int, model: nn.Module | None = None) -> Engine | None:
+        """Run the engine on made-up units: what cannot be trained says so before anything is charged or read.
+
+        With ``model``, a copy that a run will train: what was found out about it is handed over.
+        """
+        model = self._model if model is None else model
+        device = next(model.parameters()).device
         inputs, targets, present = self._units.example(size)
         inputs, targets, present = tuple(part.to(device) for part in inputs), targets.to(device), present.to(device)
-        check_uncoupled(self._model, self._loss, inputs, targets, unit=self._units.kind)
+        check_uncoupled(model, self._loss, inputs, targets, unit=self._units.kind)
         kind = self._units.kind
         if self._augmentations is not None:
             given = inputs[0] if len(inputs) == 1 else inputs
             made, targets, present = self._augmentations(given, targets, present, words=SystemWords(), kind=kind)
             inputs, kind = (made,), "user"
         engine = Engine(
-            self._model,
+            model,
             self._loss,
             clip=float(self._clip),
             unit=cast("Kind", kind),
@@ -438,6 +443,7 @@ class Trainer:
             clips=None if self._clips is None else {name: float(one) for name, one in self._clips},
         )
         engine.sum(inputs if len(inputs) > 1 else inputs[0], targets, present)
+        return engine
 
 
 def _spending(event: PrivacyEvent, plan: Plan) -> Spending:

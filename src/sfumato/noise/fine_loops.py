@@ -1,7 +1,7 @@
 """The two loops of the fine Gaussian: look a word up in the table, and judge a proposal with floats that cannot err.
 
-Each is written twice: for numba (the functions whose names begin with an underscore are plain Python on arrays, and
-compiled when they are first used), and for NumPy where numba is absent. Both give the same from the same words.
+Each is written twice: for numba (the functions whose names begin with an underscore are plain Python on arrays), and
+for NumPy where numba is absent, or not worth loading yet. Both give the same from the same words.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,14 @@ from sfumato.errors import MissingExtra
 from sfumato.noise.fine_table import FineTable
 from sfumato.noise.words import WordArray
 
-__all__ = ["ACCEPTED", "OPEN", "REFUSED", "judge", "judge_arrays", "look_up", "look_up_arrays"]
+__all__ = ["ACCEPTED", "OPEN", "REFUSED", "judge", "judge_arrays", "look_up", "look_up_arrays", "many_drawn"]
 
 IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
 Verdicts = np.ndarray[tuple[int], np.dtype[np.int8]]
 
 REFUSED, ACCEPTED, OPEN = 0, 1, 2
 LARGEST_Q = 1 / 7  # up to it the polynomial is within 2^−49 of exp(−q)
+MANY = 1 << 24  # numbers a process has drawn from which on numba is loaded: that takes as long as 2^25 take longer
 _C2, _C3, _C4, _C5 = 1 / 2, -1 / 6, 1 / 24, -1 / 120
 _C6, _C7, _C8, _C9 = 1 / 720, -1 / 5040, 1 / 40320, -1 / 362880
 
@@ -31,7 +32,7 @@ def look_up(table: FineTable, words: WordArray, out: IntArray, again: IntArray) 
 
     Gives how many those are; ``again`` is longer than ``out``.
     """
-    loops = _compiled() if table.cut.width == 64 and table.cut.lanes == 2 else None
+    loops = _compiled() if table.cut.width == 64 and table.cut.lanes == 2 and many_drawn(out.size) else None
     if loops is None:
         return look_up_arrays(table, words, out, again)
     cut = table.cut
@@ -40,7 +41,7 @@ def look_up(table: FineTable, words: WordArray, out: IntArray, again: IntArray) 
 
 def judge(table: FineTable, first: WordArray, second: WordArray, values: IntArray, verdicts: Verdicts) -> None:
     """Write the number that each proposal of two words is for, and whether it is accepted, refused, or open."""
-    loops = _compiled() if table.cut.width == 64 else None
+    loops = _compiled() if table.cut.width == 64 and many_drawn() else None
     if loops is None:
         judge_arrays(table, first, second, values, verdicts)
         return
@@ -49,6 +50,16 @@ def judge(table: FineTable, first: WordArray, second: WordArray, values: IntArra
     loops[1](
         first, second, sizes, choice.steps, table.outcomes, table.floats, 2.0 ** -(2 * cut.sigma + 1), values, verdicts
     )
+
+
+def many_drawn(more: int = 0) -> bool:
+    """Whether this process has drawn so many numbers, and ``more``, that compiled loops are worth loading. Public."""
+    global _drawn
+    _drawn += more  # two threads may lose some: this decides about time alone
+    return _drawn >= MANY
+
+
+_drawn = 0
 
 
 @lru_cache(maxsize=1)

@@ -68,8 +68,8 @@ class TableCut:
     def share(self, far: Fraction, bits: int = _BITS) -> Enclosure:
         """How many words a column would get by the density at this distance: 2^index·√(2/π)/finest·exp(−far²/2σ²)."""
         low, high = fixed_exp(far**2 / (2 << 2 * self.sigma), bits)
-        scale = Fraction(1 << self.index, self.finest)
-        return _peak(bits) * Enclosure(scale * Fraction(low, 1 << bits), scale * Fraction(high, 1 << bits))
+        unit = self.finest << bits
+        return _peak(bits) * Enclosure(Fraction(low << self.index, unit), Fraction(high << self.index, unit))
 
 
 FINE = TableCut(sigma=20, place=14, index=15, reach=8, width=64, lanes=2, choice=32)

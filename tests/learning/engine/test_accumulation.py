@@ -82,8 +82,10 @@ def test_weighted_sums_are_near_the_exact_ones(terms: int) -> None:
     factors, left, right = torch.rand(100).double(), torch.randn(100, 2, 5), torch.randn(100, 2, 7)
     exact = torch.einsum("u,uti,utj->ij", factors, left.double(), right.double())
     found = torch.zeros(5, 7, dtype=torch.float64)
-    outer(factors, left, right, found, terms)
+    beside = torch.ones(5, dtype=torch.float64)
+    outer(factors, left, right, found, terms, beside=beside)
     assert float((found - exact).abs().max()) < 200 * 2**-24 * 200
+    torch.testing.assert_close(beside - 1, torch.einsum("u,uti->i", factors, left.double()), rtol=1e-5, atol=1e-5)
     total = torch.zeros(5, dtype=torch.float64)
     rows(factors, left[:, 0], total, terms)
     torch.testing.assert_close(total, torch.einsum("u,ui->i", factors, left[:, 0].double()), rtol=1e-5, atol=1e-5)

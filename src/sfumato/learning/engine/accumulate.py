@@ -46,11 +46,21 @@ def rows(factors: Tensor, values: Tensor, into: Tensor, terms: int, *, clean: bo
 
 
 @full_precision()
-def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int, *, clean: bool = False) -> None:
+def outer(
+    factors: Tensor,
+    left: Tensor,
+    right: Tensor,
+    into: Tensor,
+    terms: int,
+    *,
+    clean: bool = False,
+    beside: Tensor | None = None,
+) -> None:
     """Put Σ_u factors[u] Σ_t left[u, t] right[u, t]ᵀ into a matrix, rounding once; what is not finite counts as 0.
 
     An entry is at most ``terms`` roundings deep in single precision: products within a chunk of units, then chunks.
-    Where that cannot be, it is summed in double precision.
+    Where that cannot be, it is summed in double precision. Σ_u factors[u] Σ_t left[u, t] is added to ``beside``, a
+    bias, in the same way.
     """
     units, places = left.shape[:2]
     right = right if clean else right.nan_to_num(0.0, 0.0, 0.0)
@@ -60,20 +70,34 @@ def outer(factors: Tensor, left: Tensor, right: Tensor, into: Tensor, terms: int
         left = left * factors.float()[:, None, None]
         left = left if clean else left.nan_to_num_(0.0, 0.0, 0.0)
         found = into if into.dtype == torch.float32 else torch.empty_like(into, dtype=torch.float32)
-        for at in range(0, units, step):
-            some, other = left[at : at + step].flatten(0, 1), right[at : at + step].flatten(0, 1)
-            found.addmm_(some.t(), other, beta=1 if at else 0)
+        chunks = (torch.split(values.flatten(0, 1), step * places) for values in (left, right))
+        for place, (some, other) in enumerate(zip(*chunks, strict=True)):
+            found.addmm_(some.t(), other, beta=1 if place else 0)
         if found is not into:
             into.copy_(found)
+        if beside is not None:
+            beside.add_(_columns(left.flatten(0, 1), step * places))
         return
     wide = into if into.dtype == torch.float64 else torch.empty_like(into, dtype=torch.float64)
     wide.zero_()
+    edge = torch.zeros(left.shape[2], dtype=torch.float64, device=left.device)
     step = max(1, min(DEEP // places, SLAB // max(1, left[0].numel() + right[0].numel())))
     for at in range(0, units, step):
         one, other = left[at : at + step].double() * factors[at : at + step, None, None], right[at : at + step].double()
         wide.add_(one.nan_to_num_(0.0, 0.0, 0.0).flatten(0, 1).t() @ other.flatten(0, 1))
+        if beside is not None:
+            edge += one.sum((0, 1))
     if wide is not into:
         into.copy_(wide)
+    if beside is not None:
+        beside.add_(edge)
+
+
+def _columns(values: Tensor, step: int) -> Tensor:
+    """The sum of rows: within chunks of ``step`` rows, then chunks; roundings are as deep as in a product."""
+    whole = len(values) // step * step
+    found = values[:whole].reshape(-1, step, values.shape[1]).sum(1).sum(0)
+    return found if whole == len(values) else found + values[whole:].sum(0)
 
 
 @cache

@@ -129,7 +129,7 @@ class ContrastTrainer(Trainer):
     def _step_length(self, query: Training) -> Fraction:
         return query.reach if isinstance(query, ContrastiveTraining) else self._clip
 
-    def _try_out(self, size: int) -> None:
+    def _try_out(self, size: int, model: nn.Module | None = None) -> None:
         """Sum made-up pairs: what cannot be trained says so before anything is charged or read."""
         if self._grad_mode != "auto" or self._clips is not None or self._clip not in (1, self._each):
             raise InvalidInput(

@@ -81,9 +81,11 @@ class Product:
 
     def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
         """One product for all units, in chunks."""
+        near = self.g.device.type == "cpu"  # a device has a kernel for what is added up for a bias
+        beside = None if self.bias is None or not near else into[self.bias]
         if self.weight is not None:
-            outer(factors, self.g, self.a, into[self.weight], budget.terms(), clean=budget.clean)
-        if self.bias is not None:
+            outer(factors, self.g, self.a, into[self.weight], budget.terms(), clean=budget.clean, beside=beside)
+        if self.bias is not None and (self.weight is None or not near):
             rows(factors, self.g, into[self.bias], budget.terms(), clean=budget.clean)
 
 
