@@ -14,12 +14,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
 
 import sfumato as sf
 from benchmarks.harness import write
-from benchmarks.synthesis import BOUNDS, DATA, EIGHT, Cells, cut, listed
+from benchmarks.synthesis_data import Source, adult, generated
 from sfumato.learning import GeneratorSettings
 
 RUNS = int(os.environ.get("SYNTHESIS_RUNS", "1"))
@@ -38,42 +36,37 @@ WAYS: dict[str, dict[str, object]] = {
 
 def run(*, smoke: bool) -> Path:
     """Each way at each budget; without noisy shares at one alone."""
-    real = parquet.read_table(DATA)
     if smoke:
-        few = real.slice(0, 1_000)
-        small = {way: setting(few, EIGHT[:3], 3, way, runs=1, steps=3) for way in ("synthesize", "pairs")}
+        few = generated(rows=300, columns=3)
+        small = {way: setting(few, 3, way, runs=1, steps=3) for way in ("synthesize", "pairs")}
         return write("synthesis_deep", small, smoke=True)
+    real = adult(8)
     measured: dict[str, object] = {}
     for epsilon, way in SETTINGS:
         name = f"Adult-8, ε = {epsilon}, δ = 1e-6: {way}"
-        measured[name] = setting(real, EIGHT, epsilon, way, runs=RUNS, steps=None)
+        measured[name] = setting(real, epsilon, way, runs=RUNS, steps=None)
         print(name, measured[name], flush=True)
         write("synthesis_deep", measured, smoke=False)
     return write("synthesis_deep", measured, smoke=False)
 
 
-def setting(
-    real: pa.Table, columns: tuple[str, ...], epsilon: float, way: str, *, runs: int, steps: int | None
-) -> dict[str, object]:
+def setting(source: Source, epsilon: float, way: str, *, runs: int, steps: int | None) -> dict[str, object]:
     """Errors and CPU seconds of one way at one budget."""
-    keys = listed(columns)
-    truth = Cells.of(real, columns, keys)
+    truth, number, columns, bins = source.cells(), len(source.rows), source.columns, dict(source.edges)
     errors, seconds = [], []
     for _ in range(runs):
         budget = sf.Budget(epsilon=epsilon, delta=DELTA)
         vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="benchmark")
-        bounds = {name: BOUNDS[name] for name in columns if name in BOUNDS}
-        table = vault.table(real.select(list(columns)), name="adult", version="1", keys=keys, bounds=bounds)
+        table = vault.table(source.rows, name="adult", version="1", keys=source.keys, bounds=source.bounds)  # type: ignore[arg-type]  # lists of words are keys
         start = time.process_time()
         if way == "synthesize":
-            asked = {"rows": len(real), "expected_rows": len(real), "bins": cut(columns)}
-            rows = table.synthesize(columns, epsilon=epsilon, delta=DELTA, **asked).rows
+            made = table.synthesize(columns, epsilon=epsilon, delta=DELTA, rows=number, expected_rows=number, bins=bins)
+            rows = made.rows
         else:
-            trained = vault.generator(table, columns, bins=cut(columns), n_units=len(real), **WAYS[way])  # type: ignore[arg-type]
-            rows = trained.fit(epsilon=epsilon, delta=DELTA, rows=len(real), steps=steps, progress=False).rows
+            trained = vault.generator(table, columns, bins=bins, n_units=number, **WAYS[way])  # type: ignore[arg-type]  # settings by name
+            rows = trained.fit(epsilon=epsilon, delta=DELTA, rows=number, steps=steps, progress=False).rows
         seconds.append(time.process_time() - start)
-        made = Cells.of(rows, columns, keys)
-        errors.append([truth.away(made, number) for number in (1, 2, 3)])
+        errors.append([truth.away(source.cells(rows), columns_of) for columns_of in (1, 2, 3)])
     return {
         "runs": runs,
         "one_way": [round(float(each), 5) for each in np.array(errors)[:, 0]],
