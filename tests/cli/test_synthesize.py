@@ -62,7 +62,7 @@ ROWS = pa.table(
         "note": [SECRET] * NUMBER,
     }
 )
-SMALL = ("--columns", "sex,pregnant,age", "--rows", 200, "--bins", "age=4", "--epsilon", 2)
+SMALL = ("--columns", "sex,pregnant,age", "--rows", 200, "--expected-rows", 200, "--bins", "age=4", "--epsilon", 2)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_it_writes_a_folder_and_says_what_was_charged(run, folder):
     assert "200 synthetic rows with the columns sex, pregnant and age" in outcome.stdout
     assert "charged: ε = 2\n" in outcome.stdout
     assert "ledger: none" in outcome.stdout
-    assert outcome.stdout.count("written: ") == 7
+    assert outcome.stdout.count("written: ") == 8
     assert SECRET not in outcome.stdout + outcome.stderr
     rows = pyarrow.parquet.read_table(folder / "partner" / "rows.parquet").to_pylist()
     assert len(rows) == 200
@@ -98,7 +98,7 @@ def test_programs_get_the_same_and_csv_in_one_language(run, folder):
     assert found["charged"] == {"epsilon": "2", "delta": "0"}
     assert (found["rows"], found["rows_declared"], found["columns"]) == (200, True, ["sex", "pregnant", "age"])
     assert [Path(file).name for file in found["written"]] == [
-        *("rows.csv", "certificate.json", "schema.json", "dictionary.zh.md", "explanation.zh.txt")
+        *("rows.csv", "certificate.json", "schema.json", "quality.html", "dictionary.zh.md", "explanation.zh.txt")
     ]
     assert pyarrow.csv.read_csv(folder / "p" / "rows.csv").num_rows == 200
     assert "合成记录" in (folder / "p" / "explanation.zh.txt").read_text("utf-8")

@@ -21,7 +21,7 @@ from sfumato.tables import Table
 
 SPEND = {"epsilon": 4, "delta": "1/1000000"}
 NAMES = [
-    *("rows.parquet", "certificate.json", "schema.json"),
+    *("rows.parquet", "certificate.json", "schema.json", "quality.html"),
     *("dictionary.en.md", "explanation.en.txt", "dictionary.zh.md", "explanation.zh.txt"),
 ]
 KEYS: dict[str, Any] = {"sex": ["F", "M"], "ward": ["A", "B", "C"], "pregnant": [True, False]}
@@ -87,10 +87,10 @@ def test_the_folder_holds_rows_certificate_schema_dictionary_and_explanation(
     assert list(tmp_path.iterdir()) == [tmp_path / "partner"]
     assert parquet.read_table(written[0]).equals(made.rows)
     assert verify(json.loads(written[1].read_text("utf-8"))).consistent
-    assert written[4].read_text("utf-8").startswith(made.explain())
+    assert written[5].read_text("utf-8").startswith(made.explain())
     chosen = made.write(tmp_path / "csv", format="csv", languages=["zh"])
     assert [file.name for file in chosen] == [
-        *("rows.csv", "certificate.json", "schema.json", "dictionary.zh.md", "explanation.zh.txt")
+        *("rows.csv", "certificate.json", "schema.json", "quality.html", "dictionary.zh.md", "explanation.zh.txt")
     ]
 
 
@@ -145,7 +145,7 @@ def test_the_dictionary_says_of_each_column_what_it_is_and_what_is_not_kept(
 def test_columns_that_were_measured_alone_say_so_and_conditions_are_told(tmp_path: Path) -> None:
     table = declared(people()).where("age >= 65")
     made = table.synthesize(["sex", "ward", "age"], workload=[["sex", "ward"]], bins={"age": [70]}, rows=50, **SPEND)
-    _, _, schema, words, explanation = made.write(tmp_path / "partner", languages=["en"])
+    _, _, schema, _, words, explanation = made.write(tmp_path / "partner", languages=["en"])
     assert words.read_text("utf-8").count("How it goes together with other columns was not measured.") == 1
     assert "with `ward`; the noise" in words.read_text("utf-8")
     assert "No rules were declared." in words.read_text("utf-8")
@@ -271,14 +271,14 @@ def test_what_makes_no_sense_is_refused(made: SyntheticTable, tmp_path: Path) ->
 
 def test_a_preview_says_what_would_be_measured_and_reads_nothing() -> None:
     table = declared(people(5))
-    asked = table.synthesis(["sex", "ward", "age"], bins={"age": 4}, rows=2_000)
+    asked = table.synthesis(["sex", "ward", "age"], bins={"age": 4}, expected_rows=2_000)
     found = asked.preview(**SPEND)
     plan = asked.plan(**SPEND)
     assert found.reason == plan.reason
     assert [each.columns for each in found.marginals] == [
         tuple(("sex", "ward", "age")[place] for place in some) for some in plan.tables
     ]
-    made = declared(people()).synthesize(["sex", "ward", "age"], bins={"age": 4}, rows=2_000, **SPEND)
+    made = declared(people()).synthesize(["sex", "ward", "age"], bins={"age": 4}, expected_rows=2_000, **SPEND)
     assert [each.noise for each in found.marginals] == pytest.approx([each.noise for each in made.quality.marginals])
     assert [each.cells for each in found.marginals] == [each.cells for each in made.quality.marginals]
     assert found.cells == sum(each.cells for each in found.marginals)
@@ -287,8 +287,8 @@ def test_a_preview_says_what_would_be_measured_and_reads_nothing() -> None:
     unknown = table.synthesis(["sex", "ward"]).preview(**SPEND)
     assert unknown.marginals[0].predicted_error is None
     assert "was not said" in str(unknown)
-    assert "… and " in str(table.synthesis(rows=100_000).preview(epsilon=1))
-    assert "above 100%" in str(table.synthesis(["sex", "ward"], rows=5).preview(epsilon="1/1000"))
+    assert "… and " in str(table.synthesis(expected_rows=100_000).preview(epsilon=1))
+    assert "above 100%" in str(table.synthesis(["sex", "ward"], expected_rows=5).preview(epsilon="1/1000"))
 
 
 def test_edges_are_of_the_kind_that_bounds_are() -> None:

@@ -114,7 +114,7 @@ def test_nothing_is_charged_where_all_charges_together_do_not_fit() -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"sex": sf.QuantileBins(4)}, "2 to 1,000 or a list|declared bounds|neither"),
+    ({"sex": sf.QuantileBins(4)}, "has keys and no bounds"),
     ({"sx": sf.QuantileBins(4)}, "none of the columns"),
     ({"stay": sf.QuantileBins(4, share="2/5"), "cost": sf.QuantileBins(4, share="2/5")}, "more than half"),
 ]

@@ -8,6 +8,7 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,7 @@ def thirty(made: SyntheticTable) -> SyntheticTable:
         release=made.release,
         rows=rows,
         quality=replace(made.quality, estimated_rows=500.0),
-        columns=columns,
-        measured=measured,
+        making=SimpleNamespace(columns=columns, measured=measured),  # type: ignore[arg-type]  # all that a page reads of it
         fitted_association=np.full((34, 34), 0.2),
     )
 
@@ -207,7 +207,7 @@ def test_one_column_and_independent_columns_have_a_page() -> None:
     table = vault().table(rows, name="stays", version="1", keys={"sex": ["F", "M"], "ward": ["A", "B"]})
     alone = document(quality_page(table.synthesize(["sex"], epsilon=1, rows=40)), ["en", "zh"])
     assert "There is one column alone." in alone
-    singles = table.synthesize(epsilon="1/100", rows=40)
+    singles = table.synthesize(epsilon="1/100", expected_rows=40, rows=40)
     assert singles.quality.reason == "singles"
     text = document(quality_page(singles), ["en"])
     assert "Columns two by two" not in text

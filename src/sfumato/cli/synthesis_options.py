@@ -39,6 +39,14 @@ class SynthesisOptions:
             min=1, help="How many rows to write; the noisy number of rows if not given.", rich_help_panel=ROWS
         ),
     ] = None
+    expected_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="About how many rows the data have, a public number: which tables are measured follows from it.",
+            rich_help_panel=TABLES,
+        ),
+    ] = None
     bins: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,6 +105,7 @@ class SynthesisOptions:
         return table.synthesis(
             columns,
             rows=self.rows,
+            expected_rows=self.expected_rows,
             bins=bins,
             missing=missing,
             workload=workload_of(self.workload or (), within),

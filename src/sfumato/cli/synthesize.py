@@ -70,12 +70,12 @@ def synthesize(
     Columns have keys or bounds in the schema. --preview shows which tables would be measured, and how exactly. A ledger
     is kept as by sfumato query: with --account, and then the same command with another folder gives the stored answer
     and the same rows at no cost; otherwise not (--no-ledger, where there is one). Rules and --rows do not change what
-    is charged, unless other tables are chosen for another number of rows. All options are checked before anything is
+    is charged; --expected-rows may, where other tables are chosen for it. All options are checked before anything is
     read. A folder that holds anything is refused.
 
     The examples are for a schema, declared.toml, in which columns have keys or bounds.
 
-    Example: $ sfumato synthesize sfumato-demo/visits.parquet --schema declared.toml --epsilon 1 --rows 5000 --preview
+    Example: $ sfumato synthesize sfumato-demo/visits.parquet --schema declared.toml --epsilon 1 --expected-rows 5000 --preview
 
     Example: $ sfumato synthesize sfumato-demo/visits.parquet --schema declared.toml --epsilon 1 --rows 5000 --bins age=8 --out partner
 

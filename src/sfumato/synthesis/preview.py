@@ -44,7 +44,7 @@ class SynthesisPreview:
     """Why these tables: ``pairs``, ``triples``, ``singles`` or ``workload``."""
     marginals: tuple[PlannedMarginal, ...]
     rows: int | None
-    """The public number of rows that errors are worked out for: those of the data, else those that were asked for."""
+    """The public number of rows that errors are worked out for: the expected ones, else the units of the vault."""
     limited: str = ""
     """What of one person counts; empty where all of it does."""
 

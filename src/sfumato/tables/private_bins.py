@@ -18,6 +18,7 @@ from sfumato.engines.expressions import col
 from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.synthesis.columns import BinnedColumn
 from sfumato.synthesis.plan import MeasurementPlan
+from sfumato.synthesis.preview import SynthesisPreview
 from sfumato.synthesis.result import SyntheticTable
 from sfumato.tables.hierarchies import Hierarchies
 from sfumato.tables.keys import KeyValue
@@ -91,6 +92,10 @@ class PrivatelyBinned(Synthesis):
     def plan(self, *, epsilon: Exact, delta: Exact = 0) -> MeasurementPlan:
         """Which tables would be measured if no two edges were the same, by public facts alone."""
         return Synthesis.plan(self, epsilon=self.left(epsilon), delta=delta)
+
+    def preview(self, *, epsilon: Exact, delta: Exact = 0) -> SynthesisPreview:
+        """As :meth:`plan`; the noise is that of the tables, for what is left of ε."""
+        return Synthesis.preview(replace(self, chosen=()), epsilon=self.left(epsilon), delta=delta)
 
     def question(self, *, epsilon: Exact, delta: Exact = 0) -> Question:
         """Refused: which tables are asked for is known when the edges are."""
@@ -169,8 +174,9 @@ def binned_synthesis(
             consistent_with=consistent_with,
         )
 
-    if not isinstance(bins, Mapping):
-        return made(bins)  # which refuses it in words
+    given: object = bins
+    if not isinstance(given, Mapping):
+        return made(bins)  # type: ignore[arg-type]  # which refuses it in words
     if not any(isinstance(each, QuantileBins) for each in bins.values()):
         return made({name: each for name, each in bins.items() if not isinstance(each, QuantileBins)})
     return _privately_binned(table, bins, made)
