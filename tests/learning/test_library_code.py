@@ -147,3 +147,28 @@ def test_nothing_is_copied_of_quiet_layers_alone(monkeypatch: pytest.MonkeyPatch
     with LibraryCode(nn.Sequential(plain(), nn.Embedding(2, 2)), LOSS).kept():
         pass
     assert copied == [7]
+
+
+def test_a_layer_that_was_given_other_code_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by a reviewer: a class of torch with another ``forward`` wrote to its weights, and nothing put them back."""
+    model = plain()
+    before = model[4].weight.detach().clone()
+    own = nn.Linear.forward
+
+    def writes(self: nn.Linear, seen: torch.Tensor) -> torch.Tensor:
+        self.weight.data.add_(1000.0)
+        return own(self, seen)
+
+    code = LibraryCode(model, LOSS)
+    assert code._quiet()
+    monkeypatch.setattr(nn.Linear, "forward", writes)
+    assert not code._quiet()
+    with code.kept():
+        model(torch.zeros(1, 1, 4, 4))
+    assert torch.equal(model[4].weight, before)
+
+
+def test_functions_of_torch_that_were_exchanged_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = LibraryCode(plain(), LOSS)
+    monkeypatch.setattr(nn.functional, "linear", lambda *given: torch._C._nn.linear(*given))
+    assert not code._quiet()

@@ -80,14 +80,14 @@ def naive(made: SyntheticTable, statistic: Callable[[pa.Table], NDArray[np.float
 def test_intervals_of_several_files_cover_and_naive_ones_do_not() -> None:
     """40 releases of 1,000 people, columns measured alone, noise of several times the sampling error.
 
-    21 misses or more of 40 have a chance below 1e-12 at 93% coverage; the rule for imputed data covers about one in
-    five, and misses fewer than 21 with a chance below 1e-6, seeded people and all: it is required to miss 19.
+    21 misses or more of 40 have a chance below 1e-12 at 93% coverage. The rule for imputed data misses nine of ten
+    times (seen in 120 runs), and 20 of 40 or fewer with a chance below 1e-9: it does not pass.
     """
     random = np.random.default_rng(31)
     missed = missed_naively = 0
     for _ in range(40):
         table = declared(sample(1_000, random).select(["ward", "stage"]))
-        made = table.synthesize(workload=[["ward"], ["stage"]], epsilon="1/50")
+        made = table.synthesize(workload=[["ward"], ["stage"]], epsilon="1/100")
         found = made.files(5).estimate(mean_stage, columns=["stage"])
         assert found.measured_together
         low, high = found.interval
@@ -96,7 +96,8 @@ def test_intervals_of_several_files_cover_and_naive_ones_do_not() -> None:
         missed_naively += abs(mean_stage(made.rows) - TRUE_STAGE) > reach
     assert binom.sf(20, 40, 0.07) < 1e-12
     assert missed <= 20
-    assert missed_naively >= 19
+    assert missed_naively > 20
+    assert binom.cdf(20, 40, 0.9) < 1e-9
 
 
 @pytest.mark.long
@@ -190,12 +191,10 @@ def test_measured_cells_have_the_intervals_of_the_release(made: SyntheticTable) 
         (made.count({"sex": "F", "ward": ["A", "B"]}), 1_020),
         (made.count({"age": (20, 60)}), 1_200),
         (made.share({"ward": "A"}, {"sex": "F"}), 0.34),
-        (made.mean("age", {"ward": "A"}), None),
     ):
         ((low, high),) = figure.interval(sure)
         assert low < figure.values[0] < high
-        assert truth is None or low <= truth <= high
-    assert abs(made.mean("age", {"ward": "A"}).values[0] - 16.5) < 3
+        assert low <= truth <= high
     assert made.count({"sex": "F"}).sources == (made.release,)
     share = made.share({"ward": ["A", "B", "C"]})
     assert share.values == (1.0,)
@@ -213,6 +212,8 @@ def test_what_was_not_measured_is_refused_with_a_way_out() -> None:
         made.share({"sx": "F"})
     with pytest.raises(InvalidInput, match="no numbers"):
         made.mean("ward")
+    with pytest.raises(InvalidInput, match="inside the bins"):
+        made.mean("age")
     with pytest.raises(InvalidInput, match="map columns"):
         made.count(3)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(InvalidInput, match="neither 'population' nor 'data'"):

@@ -50,7 +50,7 @@ def all_of(file: SyntheticTable, *, files: bool) -> list[Any]:
         [rows.to_pydict() for rows in file.files(2).rows] if files else [],
         file.quality,
         file.explain(),
-        [str(figure) for figure in (file.count({"sex": "F"}), file.share({"ward": "A"}), file.mean("age"))],
+        [str(figure) for figure in (file.count({"sex": "F"}), file.share({"ward": "A"}))],
     ]
 
 

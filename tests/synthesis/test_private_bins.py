@@ -65,7 +65,9 @@ def test_all_charges_add_up_to_the_epsilon_that_was_asked_for(epsilon: str, tmp_
     kinds = [type(each.statement.query) for each in (*made.bins, made.release)]
     assert kinds == [Quantiles, Quantiles, Quantiles, WeightedMarginals]
     assert all(verify(each.certificate.document).consistent for each in (*made.bins, made.release))
-    named = parquet.read_schema(made.to_parquet(tmp_path / "rows.parquet")).metadata[b"sfumato.bins"].decode()
+    named = (
+        parquet.read_schema(made.to_parquet(tmp_path / "rows.parquet")).metadata[b"sfumato.releases_before"].decode()
+    )
     assert named.split(",") == [each.statement.identifier for each in made.bins]
     for text in (made.explain(), made.explain("zh")):
         assert "3" in text
@@ -168,5 +170,5 @@ def test_an_error_after_the_edges_were_paid_for_says_so() -> None:
     lacking = table.with_keys(nothing=["a", "b"])
     with pytest.raises(InvalidInput, match="no column 'nothing'") as caught:
         lacking.synthesize(["nothing", "stay"], epsilon=1, rows=10, bins={"stay": sf.QuantileBins(3)})
-    assert "chosen before that, for ε = 1/10" in caught.value.__notes__[0]
+    assert "chosen before it, for ε = 1/10" in caught.value.__notes__[0]
     assert vault.spent == sf.Budget(epsilon="1/10")

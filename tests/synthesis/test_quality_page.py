@@ -81,7 +81,7 @@ def thirty(made: SyntheticTable) -> SyntheticTable:
         release=made.release,
         rows=rows,
         quality=replace(made.quality, estimated_rows=500.0),
-        making=SimpleNamespace(columns=columns, measured=measured),  # type: ignore[arg-type]  # all that a page reads of it
+        making=SimpleNamespace(columns=columns, measured=measured, tables=()),  # type: ignore[arg-type]  # all that a page reads of it
         fitted_association=np.full((34, 34), 0.2),
     )
 

@@ -150,7 +150,7 @@ def membership_auc(
     >>> import numpy as np
     >>> found = membership_auc(np.arange(60.0) + 10, np.arange(60.0), epsilon=1)
     >>> round(found.auc, 3), found.low < found.auc < found.high, found.exceeds
-    (0.652, True, False)
+    (0.653, True, False)
     """
     import numpy as np
 
@@ -232,7 +232,7 @@ def closest_record(rows: "Integers", people: "Integers") -> "Floats":
 
     >>> import numpy as np
     >>> closest_record(np.array([[0, 0, 1], [1, 1, 1]]), np.array([[0, 0, 0], [1, 1, 1]])).tolist()
-    [-1.0, 0.0]
+    [-1.0, -0.0]
     """
     import numpy as np
 

@@ -20,7 +20,7 @@ from sfumato.cli.asked import (
 from sfumato.cli.data import Data, Within, source_of
 from sfumato.cli.groups import grouped
 from sfumato.cli.ledger import charged
-from sfumato.cli.output import AsJson, say, say_json, say_paragraphs
+from sfumato.cli.output import AsJson, LegalBasis, Reason, say, say_json, say_paragraphs
 from sfumato.cli.query import SEVERAL, protected_by
 from sfumato.cli.synthesis_options import NOTHING, SynthesisOptions
 from sfumato.errors import InvalidInput, NotDeclared, SfumatoError
@@ -45,6 +45,8 @@ def synthesize(
     ] = None,
     format: Annotated[Literal["parquet", "csv"], typer.Option(help="How the rows are written.")] = "parquet",
     lang: Annotated[Literal["both", "en", "zh"], typer.Option(help="The languages of the texts.")] = "both",
+    reason: Reason = "",
+    legal_basis: LegalBasis = "",
     preview: Foresee = False,
     unit: Annotated[
         str | None,
@@ -64,8 +66,8 @@ def synthesize(
     """Make synthetic rows and write a folder for whoever gets them.
 
     Noisy tables of the columns are measured for one charge, and rows are made of that release alone; whatever is asked
-    of the rows costs nothing more. The folder holds rows.parquet or rows.csv, the certificate, a schema, a data
-    dictionary and an explanation: all from the release and what was declared.
+    of the rows costs nothing more. The folder holds rows.parquet or rows.csv, the certificate, a schema, a
+    quality page, a data dictionary and an explanation: all from the release and what was declared.
 
     Columns have keys or bounds in the schema. --preview shows which tables would be measured, and how exactly. A ledger
     is kept as by sfumato query: with --account, and then the same command with another folder gives the stored answer
@@ -115,7 +117,13 @@ def synthesize(
         written: tuple[Path, ...] = ()
         try:
             with waiting("writing the files …"):
-                written = made.write(out, format=format, languages=("en", "zh") if lang == "both" else (lang,))
+                written = made.write(
+                    out,
+                    format=format,
+                    languages=("en", "zh") if lang == "both" else (lang,),
+                    reason=reason,
+                    legal_basis=legal_basis,
+                )
         except SfumatoError as wrong:
             failed = wrong
         if as_json:

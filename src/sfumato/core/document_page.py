@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.core.budget import Budget
 from sfumato.core.description import Word
 from sfumato.core.release import Release
 
@@ -81,3 +82,5 @@ class DocumentPage:
     lead: tuple[Word, ...]
     glance: tuple[tuple[Word, Word], ...]
     sections: tuple[PageSection, ...]
+    spend: Budget
+    """What all releases together cost that the page is about."""

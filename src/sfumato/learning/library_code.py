@@ -37,6 +37,17 @@ QUIET = frozenset(
     )
 )
 """Layers that write to no weight of theirs and have no buffer; none hands a weight on as if it were data."""
+SHIPPED = {kind: (kind.__call__, kind.forward) for kind in QUIET}
+"""What they run, as torch came with it: a class can be given other code."""
+CALLED = {
+    name: getattr(nn.functional, name)
+    for name in (
+        *("linear", "conv1d", "conv2d", "conv3d", "layer_norm", "group_norm", "relu", "relu6", "leaky_relu", "elu"),
+        *("celu", "selu", "gelu", "silu", "mish", "softplus", "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d"),
+        *("avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"),
+        *("dropout", "dropout1d", "dropout2d", "dropout3d"),
+    )
+}
 
 
 class LibraryCode:
@@ -65,7 +76,7 @@ class LibraryCode:
 
         Where each layer is of a kind that never does, there is nothing to put back. To be asked where this is true.
         """
-        if all(type(layer) in QUIET for layer in self._model.modules()):
+        if self._quiet():
             yield
             return
         self._tensors.keep([*self._model.parameters(), *self._model.buffers()])
@@ -74,6 +85,15 @@ class LibraryCode:
         finally:
             self._tensors.restore()
             self._tensors.forget()
+
+    def _quiet(self) -> bool:
+        """Whether each layer is of such a kind and runs what torch came with."""
+        kinds = {type(layer) for layer in self._model.modules()}
+        return (
+            kinds <= QUIET
+            and all(kind.__call__ is SHIPPED[kind][0] and kind.forward is SHIPPED[kind][1] for kind in kinds)
+            and all(getattr(nn.functional, name) is function for name, function in CALLED.items())
+        )
 
 
 def _of_library(loss: object) -> bool:

@@ -148,7 +148,7 @@ def _part(page: DocumentPage, language: str, draft: Face | None, recorded: str) 
         recorded=recorded,
         cards=(
             *(Card(figure=say(figure, language), words=say(words, language)) for figure, words in page.glance),
-            Card(figure=amount(said.spend, language), words=message(language, "page.card_loss")),
+            Card(figure=amount(page.spend, language), words=message(language, "page.card_loss")),
             Card(figure=spent, words=message(language, "page.card_budget", total=total)),
         ),
         sections=tuple(_section(each, language) for each in page.sections),

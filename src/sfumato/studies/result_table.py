@@ -32,6 +32,7 @@ MOST_FOUND = 20
 SAME = {
     "cumulative_hazard": "hazard",
     "df": "degrees_of_freedom",
+    "jensen–shannon_divergence_(bits)": "jensen_shannon",
     "p": "p_value",
     "p(first_>_second)": "superiority",
     "se": "standard_error",

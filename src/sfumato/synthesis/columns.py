@@ -59,6 +59,12 @@ class BinnedColumn:
     missing: bool = False
 
     @property
+    def long_bin(self) -> bool:
+        """Whether one bin of several covers more than half of the range."""
+        widths = [high - low for low, high in zip(self.edges, self.edges[1:], strict=False)]
+        return len(widths) > 2 and 2 * max(widths) > self.edges[-1] - self.edges[0]
+
+    @property
     def bins(self) -> int:
         """How many bins there are."""
         return len(self.edges) - 1

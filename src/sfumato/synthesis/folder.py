@@ -35,7 +35,12 @@ def check_folder(folder: str | Path) -> Path:
 
 
 def write_folder(
-    made: "SyntheticTable", folder: str | Path, *, form: str = "parquet", languages: Sequence[str] = ("en", "zh")
+    made: "SyntheticTable",
+    folder: str | Path,
+    *,
+    form: str = "parquet",
+    languages: Sequence[str] = ("en", "zh"),
+    grounds: tuple[str, str] = ("", ""),
 ) -> tuple[Path, ...]:
     """Write the files into a new or empty folder: all of them or, where something goes wrong, none.
 
@@ -52,7 +57,9 @@ def write_folder(
         with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".sfumato-") as aside:
             place = Path(aside) / "made"
             place.mkdir()
-            names = _fill(place, made, made.declared, form, list(dict.fromkeys(SHORT[each] for each in languages)))
+            names = _fill(
+                place, made, made.declared, form, list(dict.fromkeys(SHORT[each] for each in languages)), grounds
+            )
             if target.is_dir():
                 target.rmdir()  # an empty one; whatever was put there meanwhile is not removed
             place.rename(target)
@@ -65,7 +72,12 @@ def write_folder(
 
 
 def _fill(
-    place: Path, made: "SyntheticTable", declared: DeclaredRows, form: str, languages: Sequence[str]
+    place: Path,
+    made: "SyntheticTable",
+    declared: DeclaredRows,
+    form: str,
+    languages: Sequence[str],
+    grounds: tuple[str, str],
 ) -> list[str]:
     """Write each file; their names, the rows first."""
     rows = f"rows.{form}"
@@ -77,10 +89,10 @@ def _fill(
     text = json.dumps(schema, indent=1, ensure_ascii=False, allow_nan=False)
     (place / SCHEMA).write_text(text + "\n", encoding="utf-8")
     names = [rows, CERTIFICATE, SCHEMA]
-    for place_of_bins, release in enumerate(made.bins, 1):
-        names.append(f"certificate.bins-{place_of_bins}.json")
+    for number, release in enumerate(made.releases[:-1], 1):
+        names.append(f"certificate.before-{number}.json")
         release.certificate.save(place / names[-1])
-    made.report(place / QUALITY, languages=languages)
+    made.report(place / QUALITY, languages=languages, reason=grounds[0], legal_basis=grounds[1])
     names.append(QUALITY)
     for language in languages:
         columns, explanation = f"dictionary.{language}.md", f"explanation.{language}.txt"

@@ -52,15 +52,15 @@ def measured_share(making: RowMaking, of: Where, where: Where) -> Ratio:
 
 
 def measured_mean(making: RowMaking, column: str, where: Where) -> Ratio:
-    """The mean of a column, each bin counted with its middle; rows without a value are left out."""
+    """The mean of a column of whole numbers that were each counted; rows without a value are left out."""
     place = _place(making, column)
-    middles = _middles(making.columns[place])
+    numbers = _numbers(making.columns[place])
     chosen = _chosen(making, where)
-    known = np.array([middle is not None for middle in middles])
+    known = np.array([number is not None for number in numbers])
     chosen[place] = chosen[place] & known if place in chosen else known
     tables = _tables_with(making, chosen)
-    values = {place: [Fraction(0) if middle is None else middle for middle in middles]}
-    held = [middle for middle in middles if middle is not None]
+    values = {place: [Fraction(0) if number is None else number for number in numbers]}
+    held = [number for number in numbers if number is not None]
     return Ratio(
         over=(_added(tables, chosen, making, values),),
         under=(_added(tables, chosen, making),),
@@ -165,11 +165,17 @@ def _cells(column: SyntheticColumn, value: object) -> NDArray[np.bool_]:
     return chosen
 
 
-def _middles(column: SyntheticColumn) -> list[Fraction | None]:
-    """The middle of each bin, or the number that a value is; None where there is no value."""
+def _numbers(column: SyntheticColumn) -> list[Fraction | None]:
+    """The number that each value is; None where there is no value."""
     if not isinstance(column, ListedColumn):
         ends = [column.ends(cell) for cell in range(column.bins)]
-        return [*((Fraction(low) + Fraction(high)) / 2 for low, high in ends), *([None] * column.missing)]
+        if any(low != high for low, high in ends):
+            raise InvalidInput(
+                f"which values lie inside the bins of {column.name!r} was not measured, and counts of bins do not tell "
+                "its mean; nothing was computed. Ask the table itself for the mean, or take made.files(…).estimate(…), "
+                "whose files have values drawn evenly inside bins."
+            )
+        return [*(Fraction(low) for low, _ in ends), *([None] * column.missing)]
     if any(isinstance(value, str) or not isinstance(value, int) for value in column.values):
         raise InvalidInput(f"{column.name!r} holds no numbers, and has no mean; nothing was computed.")
     return [*(Fraction(value) for value in column.values if isinstance(value, int)), *([None] * column.missing)]

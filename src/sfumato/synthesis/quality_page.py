@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.description import OneLine, Phrase, Word
 from sfumato.core.document_page import BarPanel, BarRow, DocumentPage, HeatMap, PageFigure, PageGrid, PageSection
+from sfumato.errors import InvalidInput
 from sfumato.synthesis.agreement import TableAgreement, agreement_of, associations, cells_of, coded
 from sfumato.synthesis.columns import BinnedColumn, SyntheticColumn
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable
@@ -33,6 +34,8 @@ MOST_NAMED = 12
 
 def quality_page(made: "SyntheticTable", comparison: "SyntheticComparison | None" = None) -> DocumentPage:
     """The page as words, tables and pictures; :meth:`SyntheticTable.report` writes it."""
+    if comparison is not None and comparison.release.statement.dataset != made.release.statement.dataset:
+        raise InvalidInput("the comparison is about other data than the rows; no page was made.")
     shown = _Shown(made)
     what, kept, lacking = made._words()
     found = made.release.statement.dataset
@@ -65,9 +68,10 @@ def quality_page(made: "SyntheticTable", comparison: "SyntheticComparison | None
         kind=Phrase("quality.kind"),
         title=Phrase("quality.title", {"data": OneLine(found.name), "edition": OneLine(found.edition)}),
         asked=Phrase("quality.row", {"row": OneLine(made.row)}),
-        lead=(*what, Phrase("quality.claim"), Phrase("quality.source")),
+        lead=(*what, Phrase("quality.claim"), *made._together(), Phrase("quality.source")),
         glance=tuple(cards),
         sections=tuple(sections),
+        spend=made.spend,
     )
 
 

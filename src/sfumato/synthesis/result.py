@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.budget import Budget
 from sfumato.core.description import Listed, OneLine, Phrase, Word
 from sfumato.core.exact import natural
+from sfumato.core.guarantees import ZCDP, Approximate, Guarantee
 from sfumato.core.release import Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.terminal import harmless_text
@@ -94,9 +95,32 @@ class SyntheticTable:
     """Releases of quantiles that edges of bins were made of, charged before the tables."""
 
     @property
+    def published(self) -> tuple[Release, ...]:
+        """Releases from before that the rows were fitted to as well."""
+        tables = () if self.making is None else self.making.tables
+        found = {table.release.statement.identifier: table.release for table in tables}
+        found.pop(self.release.statement.identifier, None)
+        return tuple(found.values())
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """All that the rows are a function of: edges of bins, counts from before, and the tables."""
+        return (*self.bins, *self.published, self.release)
+
+    @property
     def spend(self) -> Budget:
-        """What all releases together cost."""
-        return sum((each.statement.spend for each in (*self.bins, self.release)), start=Budget.none())
+        """What all releases together cost, whenever they were charged: the rows reveal no more than this."""
+        return sum((each.statement.spend for each in self.releases), start=Budget.none())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the rows: of the release, or of several releases together by basic composition."""
+        if len(self.releases) == 1:
+            return self.release.statement.guarantee
+        spend = self.spend
+        if spend.rho is not None:
+            return ZCDP(rho=spend.rho)
+        return Approximate(epsilon=spend.epsilon, delta=spend.delta)
 
     @property
     def columns(self) -> "tuple[SyntheticColumn, ...]":
@@ -147,10 +171,7 @@ class SyntheticTable:
         return measured_share(self._making(), of, where or {})
 
     def mean(self, column: str, where: Mapping[str, object] | None = None) -> "Ratio":
-        """The mean of a column, a value in a bin counted as its middle; as :meth:`count`.
-
-        What the middles are off is in no interval: more bins make it less.
-        """
+        """The mean of a column whose numbers were each counted, as keys or in bins of one number; as :meth:`count`."""
         from sfumato.synthesis.measured_cells import measured_mean
 
         return measured_mean(self._making(), column, where or {})
@@ -168,7 +189,7 @@ class SyntheticTable:
 
         The certificate's identifier stands in the metadata of the file.
         """
-        return write_parquet(self.rows, self.release, path, before=self.bins)
+        return write_parquet(self.rows, self.release, path, before=self.releases[:-1])
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the rows as CSV; texts that a spreadsheet would take for a formula are made harmless."""
@@ -196,30 +217,45 @@ class SyntheticTable:
         return presenter_of(self.release).document(page, Path(path), languages, reason, legal_basis)
 
     def write(
-        self, folder: str | Path, *, format: str = "parquet", languages: Sequence[str] = ("en", "zh")
+        self,
+        folder: str | Path,
+        *,
+        format: str = "parquet",
+        languages: Sequence[str] = ("en", "zh"),
+        reason: str = "",
+        legal_basis: str = "",
     ) -> tuple[Path, ...]:
         """Write all that whoever gets the rows needs into a new or empty folder, and return the paths.
 
-        ``rows.parquet`` (or ``rows.csv``), ``certificate.json``, ``schema.json``, and in each language
-        ``dictionary.en.md`` and ``explanation.en.txt``. All of them follow from the release and what was declared.
-        Anything that lies in the folder already is left alone and the folder refused.
+        ``rows.parquet`` (or ``rows.csv``), ``certificate.json``, ``schema.json``, ``quality.html``, and in each
+        language ``dictionary.en.md`` and ``explanation.en.txt``. All of them follow from the release and what was
+        declared. ``reason`` and ``legal_basis`` as for :meth:`report`. Anything that lies in the folder already is left
+        alone and the folder refused.
         """
         from sfumato.synthesis.folder import write_folder
 
-        return write_folder(self, folder, form=format, languages=languages)
+        return write_folder(self, folder, form=format, languages=languages, grounds=(reason, legal_basis))
 
     def explain(self, language: str = "en") -> str:
         """Say in words what the rows are, what they keep, what they do not keep, who is protected and what it cost."""
         presenter = presenter_of(self.release)
         parts = [[presenter.words(word, language) for word in some] for some in self._words()]
         parts.append(list(presenter.protection(self.release, language)))
-        if self.bins:
-            chosen: dict[str, Word] = {"number": str(len(self.bins)), "spend": str(self.spend)}
-            parts[-1].append(presenter.words(Phrase("synthesis.chosen_bins", chosen), language))
+        parts[-1] += [presenter.words(word, language) for word in self._together()]
         parts[-1].append(presenter.words(Phrase("synthesis.free"), language))
         return "\n\n".join("\n".join(map(harmless_text, part)) for part in parts)
 
+    def _together(self) -> list[Word]:
+        """What all releases cost that the rows are a function of, where they are several."""
+        if len(self.releases) == 1:
+            return []
+        facts: dict[str, Word] = {"number": str(len(self.releases)), "spend": str(self.spend)}
+        bins = [Phrase("synthesis.chosen_bins", {"number": str(len(self.bins))})] if self.bins else []
+        return [*bins, Phrase("synthesis.together", facts)]
+
     def _words(self) -> list[list[Word]]:
+        from sfumato.synthesis.columns import BinnedColumn
+
         quality, said = self.quality, self.release.statement
         columns: Word = Listed(tuple(OneLine(name) for name in self.rows.column_names))
         first: dict[str, Word] = {
@@ -252,11 +288,20 @@ class SyntheticTable:
             kept.append(Phrase("synthesis.fit", fit))
         if quality.codes:
             kept.append(Phrase("synthesis.codes", {"columns": Listed(tuple(map(OneLine, quality.codes)))}))
+        files = [] if self.making is None else [Phrase("synthesis.several_files")]
+        long = [column.name for column in self.columns if isinstance(column, BinnedColumn) and column.long_bin]
+        wide = [Phrase("synthesis.long_bins", {"columns": Listed(tuple(map(OneLine, long)))})] if long else []
         number = "declared" if quality.declared_rows else "noisy"
         return [
             [Phrase("synthesis.what", first), Phrase(f"synthesis.rows_{number}")],
             kept,
-            [Phrase(f"synthesis.not_kept_{quality.reason}"), Phrase("synthesis.intervals"), Phrase("synthesis.claim")],
+            [
+                Phrase(f"synthesis.not_kept_{quality.reason}"),
+                Phrase("synthesis.intervals"),
+                *files,
+                *wide,
+                Phrase("synthesis.claim"),
+            ],
         ]
 
     def __str__(self) -> str:
@@ -270,14 +315,14 @@ class SyntheticTable:
 def write_parquet(rows: "pa.Table", release: Release, path: str | Path, *, before: Sequence[Release] = ()) -> Path:
     """Write rows as Parquet, with the identifier of the release that they are of in the metadata of the file.
 
-    ``before`` are releases that edges of bins were made of.
+    ``before`` are other releases that the rows are a function of.
     """
     from pyarrow import parquet
 
     target = Path(path)
     named = {**(rows.schema.metadata or {}), b"sfumato.release": release.statement.identifier.encode()}
     if before:
-        named[b"sfumato.bins"] = ",".join(each.statement.identifier for each in before).encode()
+        named[b"sfumato.releases_before"] = ",".join(each.statement.identifier for each in before).encode()
     try:
         parquet.write_table(rows.replace_schema_metadata(named), target)
     except OSError as wrong:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROWS", "TOLD_APART", "Forbidden", "ReleasedTable", "RowMaking"]
 
 MOST_ROWS = 10**8
+LEAST_SIGMA = 0.05
+"""Of noise, in rows, that a fit goes by: rows are whole, and nearer than this is no use to it."""
 TOLD_APART = Fraction(1, 2)
 """With this probability no code that nobody has is taken for one that somebody has."""
 FILE_STOP = 0.3
@@ -57,7 +59,8 @@ class ReleasedTable:
         """The noisy counts, in rows."""
         said = self.release.statement
         counts = np.array(said.values, dtype=float)[self.places] / self.weight
-        return MeasuredTable(columns=self.columns, counts=counts, sigma=float(said.law.variance) ** 0.5 / self.weight)
+        sigma = float(said.law.variance) ** 0.5 / self.weight
+        return MeasuredTable(columns=self.columns, counts=counts, sigma=max(sigma, LEAST_SIGMA))
 
     def form(self, place: int) -> LinearCombination:
         """One of its counts with the noise in it; ``place`` is one of ``places``."""

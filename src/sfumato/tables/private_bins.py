@@ -95,7 +95,8 @@ class PrivatelyBinned(Synthesis):
 
     def preview(self, *, epsilon: Exact, delta: Exact = 0) -> SynthesisPreview:
         """As :meth:`plan`; the noise is that of the tables, for what is left of ε."""
-        return Synthesis.preview(replace(self, chosen=()), epsilon=self.left(epsilon), delta=delta)
+        found = Synthesis.preview(replace(self, chosen=()), epsilon=self.left(epsilon), delta=delta)
+        return replace(found, spend=Budget.asked(epsilon=epsilon, delta=delta))
 
     def question(self, *, epsilon: Exact, delta: Exact = 0) -> Question:
         """Refused: which tables are asked for is known when the edges are."""
@@ -125,20 +126,22 @@ class PrivatelyBinned(Synthesis):
             self, epsilon=self.left(epsilon), delta=delta
         )  # refuses what cannot be measured, before a charge
         found: dict[str, Release] = {}
-        for name, (question, amount) in self.questions(epsilon=epsilon).items():
-            key = None if idempotency is None else f"{idempotency} bins {name}"
-            found[name] = question.release(epsilon=amount, fresh=fresh, idempotency=key, reads=reads)
         by_name = {column.name: column for column in self.columns}
-        edges = {name: edges_of(by_name[name], release) for name, release in found.items()}
         try:
+            for name, (question, amount) in self.questions(epsilon=epsilon).items():
+                key = None if idempotency is None else f"{idempotency} bins {name}"
+                found[name] = question.release(epsilon=amount, fresh=fresh, idempotency=key, reads=reads)
+            edges = {name: edges_of(by_name[name], release) for name, release in found.items()}
             made = self.with_edges(edges).release(
                 epsilon=self.left(epsilon), delta=delta, fresh=fresh, idempotency=idempotency, reads=reads
             )
         except SfumatoError as wrong:
-            paid = sum((each.charged for each in found.values()), start=Budget.none())
-            wrong.add_note(
-                f"The edges were chosen before that, for {paid}; they are stored, and asked again cost nothing."
-            )
+            if found:
+                paid = sum((each.charged for each in found.values()), start=Budget.none())
+                wrong.add_note(
+                    f"What is said of spending is about the last question alone. Edges of {', '.join(found)} were "
+                    f"chosen before it, for {paid}; they are stored, and asked again without fresh=True cost nothing."
+                )
             raise
         return replace(made, bins=tuple(found.values()))
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sfumato.core.certificate import signed_text
+from sfumato.core.documents import encode
 from sfumato.core.release import Release
+from sfumato.core.signature import signature_holds
 from sfumato.errors import InvalidInput
 from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from sfumato.synthesis.columns import SyntheticColumn
@@ -52,6 +55,10 @@ def _one(table: "Table", columns: Sequence[SyntheticColumn], keys: Sequence[Keys
             f"a release in consistent_with is about {said.dataset.name!r}, version {said.dataset.edition!r}, and the "
             f"rows are of {table.dataset.name!r}, version {table.dataset.edition!r}. {HOW}"
         )
+    if not _of_this_vault(table, release):
+        raise InvalidInput(
+            f"a release in consistent_with is not signed by this vault, and its counts may be of other people. {HOW}"
+        )
     asked = table._question(query).preview(epsilon=1)  # of the same question today: its unit and its limit
     if said.unit != asked.unit or said.limit != asked.limit or release.limit_cuts():
         raise InvalidInput(
@@ -76,3 +83,19 @@ def _one(table: "Table", columns: Sequence[SyntheticColumn], keys: Sequence[Keys
     places = np.arange(query.size).reshape([columns[place].size for place in order])
     sorted_axes = sorted(range(len(order)), key=order.__getitem__)
     return ReleasedTable(columns=tuple(sorted(order)), release=release, places=places.transpose(sorted_axes))
+
+
+def _of_this_vault(table: "Table", release: Release) -> bool:
+    """Whether a release has the signature of the vault that the table is in, over what it states."""
+    gate = table._gate
+    notary = getattr(gate, "notary", None)
+    key = getattr(gate, "public_key", None) if notary is None else notary.key.public_text
+    document = release.certificate.document
+    said = document["signature"]
+    return (
+        isinstance(said, dict)
+        and key is not None
+        and said["key"] == key
+        and document["statement"] == encode(release.statement)
+        and signature_holds(str(key), str(said["value"]), signed_text(document))
+    )

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from sfumato.core.exact import natural, positive, probability
 from sfumato.learning.engine import Engine
 from sfumato.learning.generative.networks import CellCritic, CellGenerator, begun, drawn_cells, set_column
 
@@ -31,6 +32,13 @@ class GeneratorSettings:
     batch: int = 512
     decay: float = 0.98
     """Of the running mean of the generator's weights, which the rows are made with."""
+
+    def __post_init__(self) -> None:
+        for name in ("critic_hidden", "hidden", "noise", "steps", "batch"):
+            natural(getattr(self, name), name, most=2**16)
+        for name in ("temperature", "rate"):
+            positive(getattr(self, name), name)
+        probability(self.decay, "decay")
 
 
 class GeneratorCourse:

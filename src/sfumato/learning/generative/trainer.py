@@ -13,7 +13,7 @@ from torch import Tensor
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.core.release import Release
-from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared
+from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused, SfumatoError
 from sfumato.gate.session import SessionGate
 from sfumato.learning.generative.cell_rows import CellRows
 from sfumato.learning.generative.course import GeneratorCourse, GeneratorSettings, NetworkOptimizer, PairOptimizer
@@ -145,16 +145,24 @@ class GeneratorTrainer:
         self._check_left(Budget.asked(epsilon=epsilon, delta=delta))
         rate = RATES[self._settings.critic] if lr is None else float(positive(lr, "lr"))
         marginals, shares, total = self._shares(Budget.asked(epsilon=epsilon, delta=delta))
-        seed = secrets.randbits(48) if self._seed is None else self._seed
-        critic = self._critic(seed)
-        course = self._courses(self._asked.sizes, critic, shares, seed=seed, settings=self._settings)
-        run = self._trainer(critic).run(
-            epsilon=plan.spend.epsilon,
-            delta=plan.spend.delta,
-            steps=plan.query.steps,
-            batch=plan.batch,
-            optimizer=lambda given: self._optimizer(given, critic, course, rate),
-        )
+        try:
+            seed = secrets.randbits(48) if self._seed is None else self._seed
+            critic = self._critic(seed)
+            course = self._courses(self._asked.sizes, critic, shares, seed=seed, settings=self._settings)
+            run = self._trainer(critic).run(
+                epsilon=plan.spend.epsilon,
+                delta=plan.spend.delta,
+                steps=plan.query.steps,
+                batch=plan.batch,
+                optimizer=lambda given: self._optimizer(given, critic, course, rate),
+            )
+        except SfumatoError as wrong:
+            if marginals is not None:
+                wrong.add_note(
+                    "What is said of spending is about the critic alone. Noisy shares of values were asked for before "
+                    f"it, for {marginals.charged}; they are stored, and asked again at the same ε cost nothing."
+                )
+            raise
         with bar(plan.query.dataset.name, plan.query.steps, run._spending, shown=progress) as told:
             for step in run:
                 step.loss()
@@ -193,7 +201,13 @@ class GeneratorTrainer:
 
     def _check_left(self, asked: Budget) -> None:
         """Refuse here what the second of two charges would refuse after the first was spent."""
-        left = self._gate.notary.ledger.left
+        ledger = self._gate.notary.ledger
+        left = ledger.left
+        if self._share and ledger.budget.rho is not None:
+            raise Refused(
+                "the account is kept in ρ, in which two charges do not add up to one ε; nothing was read and nothing "
+                "was spent. Say marginals=0."
+            )
         if left.epsilon < asked.epsilon or left.delta < asked.delta:
             raise BudgetExceeded(
                 f"this run asks for {asked}, and {left} are left; nothing was read and nothing was spent. Ask for less."
