@@ -150,7 +150,7 @@ def test_nothing_is_copied_of_quiet_layers_alone(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_layer_that_was_given_other_code_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found by a reviewer: a class of torch with another ``forward`` wrote to its weights, and nothing put them back."""
+    """Found by a reviewer: a class of torch with another ``forward`` wrote to weights, and nothing put them back."""
     model = plain()
     before = model[4].weight.detach().clone()
     own = nn.Linear.forward
