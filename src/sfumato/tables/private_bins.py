@@ -250,15 +250,16 @@ def edges_of(column: "BinnedColumn | object", release: Release) -> list[Exact | 
 
 
 def rounded(value: Fraction, width: Fraction) -> Fraction:
-    """A value to a power of ten that is at most a thousandth of a width.
+    """A value to a power of ten that is at most a thousandth of a width, and a hundredth of the value itself.
 
-    >>> rounded(Fraction(123456, 10_000), Fraction(90))
-    Fraction(247, 20)
+    >>> rounded(Fraction(123456, 10_000), Fraction(90)), rounded(Fraction(5144, 10), Fraction(10**6))
+    (Fraction(247, 20), Fraction(514, 1))
     """
+    least = min(width / STEPS, abs(value) / 100) if value else width / STEPS
     step = Fraction(1)
-    while step * STEPS > width:
+    while step > least:
         step /= 10
-    while step * STEPS * 10 <= width:
+    while step * 10 <= least:
         step *= 10
     return Fraction(round(value / step)) * step
 
