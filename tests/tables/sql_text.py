@@ -140,6 +140,8 @@ def sql(node: Value | Expression) -> str:
         case Cast():
             if node.to is Type.WHOLE:
                 raise Unwritable  # in SQL a cast goes to the nearest
+            if isinstance(node.part, Text) and node.to in (Type.DATE, Type.TIME):
+                raise Unwritable  # in SQL this is a date or a time as it stands, and must be one
             return f"CAST({sql(node.part)} AS {CASTS[node.to]})"
         case Nearest():
             return f"CAST({sql(node.part)} AS BIGINT)"
