@@ -61,7 +61,7 @@ def resampled(random: "np.random.Generator", times: int = 5) -> "Callable[[Integ
 
 
 def _scores(make: "Callable[[], Callable[[Integers], Integers]]", *, target: bool) -> Callable[[int], Array]:
-    """The density of the rows at the target, in so many runs; 29 people are like the target, and 30 are not."""
+    """The density of the rows at the target, in this many runs; 29 people are like the target, and 30 are not."""
 
     def play(size: int) -> Array:
         import numpy as np

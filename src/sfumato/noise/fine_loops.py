@@ -53,9 +53,9 @@ def judge(table: FineTable, first: WordArray, second: WordArray, values: IntArra
 
 
 def many_drawn(more: int = 0) -> bool:
-    """Whether this process has drawn so many numbers, and ``more``, that compiled loops are worth loading. Public."""
+    """Whether this process has drawn enough numbers, with ``more``, for compiled loops to be worth loading. Public."""
     global _drawn
-    _drawn += more  # two threads may lose some: this decides about time alone
+    _drawn += more  # two threads can miss some: this decides about time alone
     return _drawn >= MANY
 
 
