@@ -16,8 +16,9 @@ from sfumato.core.documents import UNWRITTEN
 from sfumato.core.query import Dataset
 from sfumato.core.release import interval_names
 from sfumato.core.statement import Statement
-from sfumato.engines.expressions import Named, Value
+from sfumato.engines.expressions import Expression, Named, Value
 from sfumato.engines.expressions.literals import Date, Time
+from sfumato.engines.person_values import ADDED, CONDITIONS, NEEDS_VALUE, ORDERED, Fold, PersonValue
 from sfumato.errors import SfumatoError
 from sfumato.graphs.block_models import canonical
 from sfumato.graphs.queries.blocks import BlockEdges, cells_of
@@ -271,8 +272,28 @@ MORE = ("dataset", "where", "joins")
 TAKEN = {"rows", *interval_names("rows")}
 COUNTED = {"count", *interval_names("count")}
 
+
 # What is hardly ever met by chance: a text that is a day, values of one type, a strategy whose rows have one length.
+@st.composite
+def person_value(draw: st.DrawFn) -> PersonValue:
+    """A value of a person: what it needs and what it may not have follow from its fold."""
+    fold = draw(st.sampled_from(list(Fold)))
+    low, high = sorted(draw(st.lists(st.integers(-99, 99).map(Fraction), min_size=2, max_size=2, unique=True)))
+    condition = draw(strategy(Expression, 1)) if fold in CONDITIONS or draw(st.booleans()) else None
+    return PersonValue(
+        name=draw(st.sampled_from(["first stay", "a", "患者"])),
+        fold=fold,
+        value=draw(strategy(Value, 1)) if fold in NEEDS_VALUE else None,
+        where=condition,
+        by=draw(strategy(Value, 1)) if fold in ORDERED else None,
+        low=low if fold in ADDED else None,
+        high=high if fold in ADDED else None,
+        place=draw(st.none() | st.integers(2, 9)) if fold in ORDERED else None,
+    )
+
+
 RARE: dict[str, st.SearchStrategy[Any]] = {
+    "person_value": person_value(),
     "keys": keys(),
     "query.top": top(),
     "query.gram": gram(),

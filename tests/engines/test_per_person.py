@@ -124,7 +124,8 @@ def by_hand(some: list[dict[str, Any]], each: PersonValue, values: tuple[PersonV
         some = [row for row in some if present(row[by])]
         some.sort(key=lambda row: [key(row[one.column]) for one in alike if isinstance(one, Named)])
         some.sort(key=lambda row: key(row[by]), reverse=each.fold is Fold.LAST)
-        chosen = some[each.place - 1][of] if len(some) >= each.place else None
+        at = each.place or 1
+        chosen = some[at - 1][of] if len(some) >= at else None
         return chosen if present(chosen) else None
     held = [row[of] for row in some if present(row[of])]
     if each.fold is Fold.DISTINCT:

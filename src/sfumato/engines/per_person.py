@@ -119,7 +119,7 @@ def _ranked(rows: ir.Table, values: Sequence[PersonValue], dialect: Dialect) -> 
             held = rows[f"value{place}"]
             keys += [ibis.ifelse(held.isnull(), whole(1), whole(0)), _key(held, dialect)]
         window = ibis.window(group_by=group, order_by=keys)
-        chosen = (ibis.row_number().over(window).cast("int64") == whole(values[first].place - 1)) & counts
+        chosen = (ibis.row_number().over(window).cast("int64") == whole((values[first].place or 1) - 1)) & counts
         rows = rows.mutate(**{f"chosen{place}": chosen for place in places})
     return rows
 

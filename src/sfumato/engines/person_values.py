@@ -5,11 +5,12 @@ or is missing, and no engine can fail on it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
+from sfumato.core.documents import LEFT_OUT
 from sfumato.core.exact import natural
 from sfumato.core.query import check_name
 from sfumato.engines.expressions import Expression, Least, Type, Value, check, type_of, written
@@ -64,11 +65,13 @@ class PersonValue:
     by: Value | None = None
     low: Fraction | None = None
     high: Fraction | None = None
-    place: int = 1
+    place: int | None = field(default=None, metadata={LEFT_OUT: True})
+    """From 2 on; the first, or the last, where there is none."""
 
     def __post_init__(self) -> None:
-        natural(self.place, "place", most=MOST_PLACES)
-        if self.place > 1 and self.fold not in ORDERED:
+        if self.place is not None:
+            natural(self.place, "place", least=2, most=MOST_PLACES)
+        if self.place is not None and self.fold not in ORDERED:
             raise InvalidInput(f"{self.name!r} has a place only if it is the first or the last; nothing was done.")
         check_name(self.name, "the name of a value of a person")
         if (self.value is not None) != (self.fold in NEEDS_VALUE):

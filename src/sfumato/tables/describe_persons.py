@@ -79,7 +79,7 @@ def _what(each: PersonValue) -> Word:
         return phrase("measure.rows") if met is None else phrase("measure.rows_where", condition=met)
     own = {Fold.SUM: "measure.sum", Fold.MEAN: "measure.mean"}.get(each.fold, f"persons.{each.fold.value}")
     by: dict[str, Word] = {} if each.by is None else {"by": OneLine(value(each.by))}
-    if each.place > 1:
+    if each.place is not None:
         own, by["place"] = f"{own}_place", f"{each.place:,}"
     words = phrase(own, value=OneLine(value(each.value)), **by)
     return words if met is None else phrase("persons.of", what=words, condition=met)

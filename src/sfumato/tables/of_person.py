@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from sfumato.core.exact import natural
 from sfumato.engines.expressions import (
     Expression,
     Named,
@@ -19,7 +20,7 @@ from sfumato.engines.expressions import (
     surely_whole,
     term,
 )
-from sfumato.engines.person_values import Fold, PersonValue
+from sfumato.engines.person_values import MOST_PLACES, Fold, PersonValue
 from sfumato.errors import InvalidInput
 from sfumato.tables.clamped import Bounds
 from sfumato.tables.keys import Keys
@@ -235,7 +236,8 @@ class PublicFacts:
 
 def _ordered(fold: Fold, value: str | Term, by: str | Term, place: int) -> AskedOfPerson:
     node, order = _node(value), _node(by)
-    return AskedOfPerson(lambda name: PersonValue(name=name, fold=fold, value=node, by=order, place=place))
+    at = None if natural(place, "place", most=MOST_PLACES) == 1 else place
+    return AskedOfPerson(lambda name: PersonValue(name=name, fold=fold, value=node, by=order, place=at))
 
 
 def _condition(fold: Fold, where: Expression) -> AskedOfPerson:
