@@ -79,7 +79,7 @@ app = typer.Typer(
     # A pretty traceback can print local variables, and those can hold rows.
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
+app.add_typer(demo.demo, name="demo")
 app.command("query")(query.query)
 app.command("suggest-limit")(suggest_limit.suggest_limit)
 app.command("synthesize")(synthesize.synthesize)
@@ -90,7 +90,7 @@ app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
-app.command("audit")(audit.audit)
+app.add_typer(audit.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
 ledger.ledger.command("health")(operation.health)

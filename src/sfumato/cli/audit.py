@@ -13,8 +13,12 @@ __all__ = ["audit"]
 
 REFUTED = 4
 
+audit = typer.Typer(invoke_without_command=True)
 
-def audit(
+
+@audit.callback()
+def shipped(
+    context: typer.Context,
     *,
     samples: Annotated[int, typer.Option(min=1_000, help="Samples for each sampling attack, at most.")] = 400_000,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999999, help="Of all verdicts together.")] = 0.99,
@@ -35,6 +39,8 @@ def audit(
 
     Example: $ sfumato audit --samples 200000
     """
+    if context.invoked_subcommand is not None:
+        return
     from rich.console import Console
     from rich.progress import Progress
 

@@ -21,8 +21,12 @@ __all__ = ["demo"]
 
 MOST_PATIENTS = 2_000_000
 
+demo = typer.Typer(invoke_without_command=True)
 
-def demo(
+
+@demo.callback()
+def guided(
+    context: typer.Context,
     *,
     folder: Annotated[Path, typer.Option(help="Where the files go; made if it is not there.")] = Path("sfumato-demo"),
     patients: Annotated[
@@ -40,6 +44,8 @@ def demo(
 
     Example: $ sfumato demo --folder tour --patients 2000 --json
     """
+    if context.invoked_subcommand is not None:
+        return
     from sfumato.demo.tour import tour
 
     shown = tour(folder, patients=patients, program=_program(), console=terminal(quiet=as_json))
