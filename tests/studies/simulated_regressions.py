@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from sfumato.core.noise_multiplier import exact_multiplier
 from sfumato.studies.regression.cells import CellFit, cell_matrix, fit_logistic, fit_poisson
 from sfumato.studies.regression.design import BoundedNumber, CodedFactor, ColumnProduct, Design, product_table
+from sfumato.studies.regression.fieller import fieller_limits
 from sfumato.studies.regression.linear import LinearFit, fit_linear
 from sfumato.studies.regression.result import excess_of, heavier
 from sfumato.studies.regression.scores import fit_auc, proportion_ends
 
 Z = 1.959964
 CHUNK = 500_000  # rows at once
+
+
+def close_design() -> Design:
+    """An outcome on two numbers, which samples of :func:`sums_of` make close to each other."""
+    names = ("age", "years ill", "sbp")
+    age, ill, sbp = (BoundedNumber(name=name, low=Fraction(0), high=Fraction(100)) for name in names)
+    return Design(outcome=sbp, numbers=(age, ill), factors=(), terms=((), ("age",), ("years ill",)))
 
 
 def design(*, wards: int = 0) -> Design:
@@ -48,7 +56,9 @@ class Seen:
 
 
 def truth(made: Design) -> NDArray[np.float64]:
-    """Coefficients of the coded columns."""
+    """Coefficients of the coded columns; those of close numbers are opposite."""
+    if len(made.numbers) > 1:
+        return np.array([0.0, 0.9, -0.8])
     found = np.zeros(len(made.names))
     found[:3] = -0.15, 0.35, 0.1
     if len(found) > 3:
@@ -56,11 +66,17 @@ def truth(made: Design) -> NDArray[np.float64]:
     return found
 
 
-def sums_of(made: Design, runs: int, rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def sums_of(
+    made: Design, runs: int, rows: int, rng: np.random.Generator, correlation: float = 0.0
+) -> NDArray[np.float64]:
     """Exact sums of all products in many samples of one population."""
-    number = rng.beta(4, 3, (runs, rows)) * 2 - 1
     codes = {each.name: rng.integers(0, len(each.levels), (runs, rows)) for each in made.factors}
-    held = {"age": number}
+    if len(made.numbers) > 1:
+        one, two = rng.normal(size=(2, runs, rows))
+        other = correlation * one + (1 - correlation**2) ** 0.5 * two
+        held = {"age": np.clip(one / 3, -1, 1), "years ill": np.clip(other / 3, -1, 1)}
+    else:
+        held = {"age": rng.beta(4, 3, (runs, rows)) * 2 - 1}
 
     def column(each: ColumnProduct) -> NDArray[np.float64]:
         found = np.ones((runs, rows))
@@ -87,13 +103,13 @@ def noise_of(made: Design, shape: tuple[int, ...], epsilon: float, delta: float,
 
 
 def linear_fits(
-    made: Design, *, runs: int, rows: int, epsilon: float, delta: float, seed: int
+    made: Design, *, runs: int, rows: int, epsilon: float, delta: float, seed: int, correlation: float = 0.0
 ) -> list[tuple[LinearFit, NDArray[np.float64]]]:
     """Fits of many releases, a few at a time, each with its standard errors without the noise."""
     rng, found = np.random.default_rng(seed), []
     for start in range(0, runs, max(1, CHUNK // rows)):
         some = min(max(1, CHUNK // rows), runs - start)
-        exact = sums_of(made, some, rows, rng)
+        exact = sums_of(made, some, rows, rng, correlation)
         noise, variance = noise_of(made, exact.shape, epsilon, delta, rng)
         fit = fit_linear(made, exact + noise, variance)
         noiseless = fit_linear(made, exact + noise, 0.0)  # the noise forgotten: what plain software would say
@@ -101,26 +117,26 @@ def linear_fits(
     return found
 
 
-def linear_coverage(made: Design, *, runs: int, rows: int, epsilon: float, delta: float, seed: int = 1) -> Seen:
-    """How often 95% intervals hold the coefficients."""
-    held, held_finite, finite, naive = [], [], [], []
-    for fit, without in linear_fits(made, runs=runs, rows=rows, epsilon=epsilon, delta=delta, seed=seed):
-        away = np.abs(fit.estimates - truth(made))
-        total = np.einsum("...ii->...i", fit.covariance)
+def linear_coverage(
+    made: Design, *, runs: int, rows: int, epsilon: float, delta: float, seed: int = 1, correlation: float = 0.0
+) -> Seen:
+    """How often 95% intervals hold the coefficients; ``correlation`` is that of two numbers."""
+    seen, asked = [], {"runs": runs, "rows": rows, "seed": seed}
+    for fit, without in linear_fits(made, epsilon=epsilon, delta=delta, correlation=correlation, **asked):
         variance = noise_of(made, (1,), epsilon, delta, np.random.default_rng(0))[1]
-        excess = excess_of(fit.weights, variance, total, 0.0 if delta else 3.0)
-        inside = away <= heavier(Z, excess) * np.sqrt(total)
-        held.append(np.where(fit.definite[:, None], inside, True))
-        held_finite.append(inside[fit.definite])
-        finite.append(fit.definite)
-        naive.append(away <= Z * without)
-    return Seen(
-        runs=runs,
-        finite=float(np.concatenate(finite).mean()),
-        covered=float(np.concatenate(held).mean(axis=0).min()),
-        covered_finite=float(np.concatenate(held_finite).mean(axis=0).min()),
-        naive=float(np.concatenate(naive).mean(axis=0).min()),
-    )
+        finite, inside = _held(fit, truth(made), variance, 0.0 if delta else 3.0)
+        seen.append((finite, inside, np.abs(fit.estimates - truth(made)) <= Z * without))
+    return _together(runs, seen)
+
+
+def _held(
+    fit: LinearFit | CellFit, truth: NDArray[np.float64], variance: float, kurtosis: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which intervals have ends, and which of these hold the coefficient."""
+    total = np.einsum("...ii->...i", fit.covariance)
+    reach = heavier(Z, excess_of(fit.weights, variance, total, kurtosis))
+    low, high = fieller_limits(fit.estimates, total, fit.doubt, fit.leaning, reach)
+    return fit.definite[:, None] & np.isfinite(low), (low <= truth) & (truth <= high)
 
 
 FACTORS = [("sex", ("F", "M")), ("ward", ("A", "B", "C"))]
@@ -128,19 +144,26 @@ MATRIX = cell_matrix(FACTORS, [(), ("sex",), ("ward",)]).rows
 HIGH = 25.0
 
 
-def _cells(runs: int, rows: int, values: int, rng: np.random.Generator) -> tuple:
-    """Which cell each row is in, and a place in a flat array of runs × values × cells."""
+ALIKE = [place for place, row in enumerate(MATRIX) if row[1] == row[2]]  # of sex M are all on ward B, and only they
+
+
+def _cells(runs: int, rows: int, values: int, rng: np.random.Generator, alike: float = 0.0) -> tuple:
+    """Which cell each row is in, and a place in a flat array of runs × values × cells; ``alike`` shares are as said."""
     cell = rng.integers(0, len(MATRIX), (runs, rows))
+    if alike:
+        cell = np.where(rng.random(cell.shape) < alike, rng.choice(ALIKE, cell.shape), cell)
     return cell, np.arange(runs)[:, None] * (values * len(MATRIX)) + cell
 
 
-def logistic_coverage(*, runs: int, rows: int, epsilon: float, base: float, seed: int = 1) -> Seen:
+def logistic_coverage(
+    *, runs: int, rows: int, epsilon: float, base: float, seed: int = 1, alike: float = 0.0, opposite: float = 0.0
+) -> Seen:
     """How often 95% intervals of a logistic regression hold the coefficients; Laplace noise on counts of cells."""
-    rng, truth = np.random.default_rng(seed), np.array([base, 0.6, 0.1, -0.4])
+    rng, truth = np.random.default_rng(seed), np.array([base, 0.6 + opposite, 0.1 - opposite, -0.4])
     seen, variance = [], 2 / epsilon**2
     for start in range(0, runs, max(1, CHUNK // rows)):
         some = min(max(1, CHUNK // rows), runs - start)
-        cell, at = _cells(some, rows, 2, rng)
+        cell, at = _cells(some, rows, 2, rng, alike)
         event = rng.random((some, rows)) < (1 / (1 + np.exp(-MATRIX @ truth)))[cell]
         flat = np.bincount((at + len(MATRIX) * event).ravel(), minlength=some * 2 * len(MATRIX))
         counts = flat.reshape(some, 2, len(MATRIX)) + rng.laplace(0, 1 / epsilon, (some, 2, len(MATRIX)))
@@ -167,16 +190,13 @@ def poisson_coverage(*, runs: int, rows: int, epsilon: float, base: float, sprea
 
 
 def _of_cells(fit: CellFit, without: CellFit, truth: NDArray[np.float64], variance: float) -> tuple:
-    total = np.einsum("...ii->...i", fit.covariance)
-    away = np.abs(fit.estimates - truth)
-    inside = away <= heavier(Z, excess_of(fit.weights, variance, total, 3.0)) * np.sqrt(total)
+    finite, inside = _held(fit, truth, variance, 3.0)
     naive = np.abs(without.estimates - truth) <= Z * np.sqrt(np.einsum("...ii->...i", without.covariance))
-    return fit.definite, inside, naive & without.definite[:, None]
+    return finite, inside, naive & without.definite[:, None]
 
 
 def _together(runs: int, seen: list[tuple]) -> Seen:
-    definite, inside, naive = (np.concatenate(each) for each in zip(*seen, strict=True))
-    finite = np.broadcast_to(definite if definite.ndim > 1 else definite[:, None], inside.shape)
+    finite, inside, naive = (np.concatenate(each) for each in zip(*seen, strict=True))
     among = [float(inside[held, place].mean()) for place, held in enumerate(finite.T) if held.any()]
     return Seen(
         runs=runs,

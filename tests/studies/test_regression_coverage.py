@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sfumato.studies.regression.fieller import fieller_limits
 from tests.studies import simulated_regressions as simulated
 from tests.studies.simulated_regressions import Seen
 
@@ -52,6 +53,60 @@ def test_coefficients_of_a_linear_regression_are_covered(case: dict[str, Any]) -
 @pytest.mark.parametrize("case", LINEAR, ids=str)
 def test_coefficients_of_a_linear_regression_are_covered_in_many_runs(case: dict[str, Any]) -> None:
     judged(linear(case, MANY))
+
+
+def without_doubt(*given: Any) -> Any:
+    """A broken copy: the information is taken as if it were known exactly, as Wald's intervals do."""
+    estimates, total, doubt, leaning, reach = given
+    return fieller_limits(estimates, total, 0 * doubt, 0 * leaning, reach)
+
+
+CLOSE: list[dict[str, Any]] = [
+    {"rows": rows, "epsilon": epsilon, "correlation": correlation}
+    for correlation in (0.95, 0.8, 1.0)
+    for rows, epsilon in ((1000, 3), (200, 1), (200, 3), (1000, 1), (5000, 1))
+]
+
+
+@pytest.mark.alpha(1e-9)
+def test_opposite_coefficients_of_close_numbers_are_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"runs": FEW, "delta": 1e-6, **CLOSE[0]}
+    judged(simulated.linear_coverage(simulated.close_design(), **asked))
+    monkeypatch.setattr(simulated, "fieller_limits", without_doubt)
+    assert simulated.linear_coverage(simulated.close_design(), **asked).covered < 0.92
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", CLOSE, ids=str)
+def test_opposite_coefficients_of_close_numbers_are_covered_in_many_runs(case: dict[str, Any]) -> None:
+    seen = simulated.linear_coverage(simulated.close_design(), runs=10_000, delta=1e-6, **case)
+    print(case, seen)
+    judged(seen)
+
+
+ALIKE: list[dict[str, Any]] = [
+    {"rows": rows, "epsilon": epsilon, "base": -0.3, "alike": alike, "opposite": opposite}
+    for alike, opposite in ((0.9, 1.0), (0.98, 2.0), (0.9, 2.0), (1.0, 2.0))
+    for rows, epsilon in ((200, 1), (1000, 0.3), (1000, 1))
+]
+
+
+@pytest.mark.long
+@pytest.mark.alpha(1e-9)
+@pytest.mark.parametrize("case", ALIKE, ids=str)
+def test_factors_that_are_nearly_one_are_covered_in_many_runs(case: dict[str, Any]) -> None:
+    seen = simulated.logistic_coverage(runs=10_000, **case)
+    print(case, seen)
+    judged(seen)
+
+
+@pytest.mark.alpha(1e-9)
+def test_factors_that_are_nearly_one_are_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"runs": FEW, "rows": 1000, "epsilon": 1, "base": -0.3, "alike": 0.98, "opposite": 2.5}
+    judged(simulated.logistic_coverage(**asked))
+    monkeypatch.setattr(simulated, "fieller_limits", without_doubt)
+    assert simulated.logistic_coverage(**asked).covered < 0.92
 
 
 LOGISTIC: list[dict[str, Any]] = [

@@ -190,6 +190,8 @@ def _result(
         noise=fit.noise,
         excess=excess_of(fit.weights, variance, total, kurtosis_of(release)),
         clipped=clipped,
+        doubt=fit.doubt,
+        leaning=fit.leaning,
     )
 
 

@@ -203,12 +203,12 @@ def _linear_result(release: Release) -> RegressionResult:
     design = query.design
     sums = np.array([value / HEIGHT for value in release.statement.values])
     variance = float(release.statement.law.variance) / HEIGHT**2
-    fit = fit_linear(design, sums, variance)
-    to_natural, half = design.to_natural, float(design.outcome.half)
-    definite = bool(fit.definite)
-    estimates = half * (to_natural @ fit.estimates)
+    half = float(design.outcome.half)
+    scale = half * design.to_natural
+    fit = fit_linear(design, sums, variance, scale=scale)
+    definite, total = bool(fit.definite), np.diagonal(fit.covariance)
+    estimates = scale @ fit.estimates
     estimates[0] += float(design.outcome.middle)
-    spread = half**2 * (to_natural @ fit.covariance @ to_natural.T)
     names = design.names
     return RegressionResult(
         release=release,
@@ -217,13 +217,15 @@ def _linear_result(release: Release) -> RegressionResult:
         names=names,
         references=tuple((factor.name, factor.levels[0]) for factor in design.factors),
         estimates=estimates if definite else np.full(len(names), np.nan),
-        covariance=spread if definite else None,
+        covariance=fit.covariance if definite else None,
         rows=float(fit.rows),
         free=max(float(fit.rows) - len(names), 1.0),
         noise=fit.noise,
-        excess=excess_of(half * to_natural @ fit.weights, variance, np.diagonal(spread), kurtosis_of(release)),
+        excess=excess_of(fit.weights, variance, total, kurtosis_of(release)),
         residual_deviation=half * float(np.sqrt(fit.residual_variance)),
         clipped=(design.outcome.name, *(each.name for each in design.numbers)),
+        doubt=fit.doubt,
+        leaning=fit.leaning,
     )
 
 

@@ -16,7 +16,8 @@ from sfumato.studies.regression.design import level_name
 __all__ = ["CellFit", "CellMatrix", "cell_matrix", "fit_logistic", "fit_poisson"]
 
 Parts = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], ...]]
-"""From linear predictors of the cells: score, slope and sampling variance of each, and how noise enters the score."""
+"""From linear predictors of the cells: score, slope and sampling variance of each, how noise enters the score, and
+how it enters the slope."""
 UPWARD = 1.2816  # noise makes a variance too small in one of ten: raised by this many standard deviations of it
 STEPS, CLOSE, FURTHEST, STRIDE = 60, 1e-9, 12.0, 2.0
 
@@ -63,6 +64,10 @@ class CellFit:
     """Which part of the variance of each coefficient the privacy noise is."""
     weights: NDArray[np.float64]
     """How each coefficient depends on the noise of each number."""
+    doubt: NDArray[np.float64]
+    """The variance of the noise in the information on each coefficient, over the square of that information."""
+    leaning: NDArray[np.float64]
+    """How that noise goes together with the noise of the coefficient: their covariance."""
 
 
 def fit_logistic(
@@ -79,8 +84,8 @@ def fit_logistic(
     def parts(linear: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         p = 1 / (1 + np.exp(-linear))
         score = (1 - p) * events - p * others
-        slope = numbers * p * (1 - p)
-        return score, slope, slope, np.stack([1 - p, -p], axis=-2)
+        each = p * (1 - p)
+        return score, numbers * each, numbers * each, np.stack([1 - p, -p], axis=-2), np.stack([each, each], axis=-2)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(events.sum(axis=-1) / numbers.sum(axis=-1), 0.01, 0.99)
@@ -109,7 +114,8 @@ def fit_poisson(
         together = np.sqrt(np.sum(doubt, axis=-1, keepdims=True))
         raised = UPWARD * np.divide(doubt, together, out=np.zeros_like(doubt), where=together > 0)
         spread = squares - 2 * mean * sums + mean**2 * numbers + raised
-        return sums - numbers * mean, numbers * mean, spread, spots[:, None] - mean[..., None, :]
+        of_slope = np.broadcast_to(mean[..., None, :], weights.shape)
+        return sums - numbers * mean, numbers * mean, spread, spots[:, None] - mean[..., None, :], of_slope
 
     with np.errstate(divide="ignore", invalid="ignore"):
         start = np.log(np.clip(sums.sum(axis=-1) / numbers.sum(axis=-1), max(high, 1e-9) / 1000, max(high, 1e-9)))
@@ -125,7 +131,7 @@ def _solved(
     estimates[..., 0] = np.nan_to_num(start)
     active = np.ones(start.shape, dtype=bool)
     for _ in range(STEPS):
-        score, slope, _, _ = parts(np.clip(estimates @ matrix.T, -FURTHEST, FURTHEST))
+        score, slope, *_ = parts(np.clip(estimates @ matrix.T, -FURTHEST, FURTHEST))
         step = np.nan_to_num(_times(_inverse(_weighted(matrix, slope)), score @ matrix))
         length = np.max(np.abs(step), axis=-1, keepdims=True)
         estimates = estimates + np.where(
@@ -135,7 +141,7 @@ def _solved(
         if not active.any():
             break
     linear = estimates @ matrix.T
-    score, slope, spread, noise = parts(np.clip(linear, -FURTHEST, FURTHEST))
+    score, slope, spread, noise, of_slope = parts(np.clip(linear, -FURTHEST, FURTHEST))
     slopes = _weighted(matrix, slope)
     found = ~active & (np.max(np.abs(linear), axis=-1) < FURTHEST)
     definite = found & (np.linalg.eigvalsh(slopes)[..., 0] > 0)
@@ -146,8 +152,19 @@ def _solved(
     covariance = inverse @ _weighted(matrix, np.maximum(spread, 0.0)) @ inverse + of_noise
     total = np.einsum("...ii->...i", covariance)
     share = np.einsum("...ii->...i", of_noise) / np.where(total > 0, total, 1.0)
+    # Where all coefficients likeliest lie if one is larger by 1, and what noise there is in its information there.
+    directions = covariance / np.where(total > 0, total, 1.0)[..., None, :]
+    stepped = np.swapaxes((matrix @ directions) * (matrix @ inverse), -1, -2)
+    of_information = (of_slope[..., None, :, :] * stepped[..., :, None, :]).reshape(weights.shape)
     return CellFit(
-        estimates=estimates, covariance=covariance, definite=definite, rows=rows, noise=share, weights=weights
+        estimates=estimates,
+        covariance=covariance,
+        definite=definite,
+        rows=rows,
+        noise=share,
+        weights=weights,
+        doubt=variance * np.sum(of_information**2, axis=-1),
+        leaning=variance * np.sum(of_information * weights, axis=-1),
     )
 
 

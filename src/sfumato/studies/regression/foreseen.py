@@ -70,6 +70,5 @@ def _compared(noisy: SplineFit | CellFit, silent: SplineFit | CellFit) -> NoiseF
 def _width(fit: SplineFit | CellFit) -> NDArray[np.float64]:
     total = np.diagonal(fit.covariance)
     none = np.zeros_like(total)
-    information = (fit.doubt, fit.leaning) if isinstance(fit, SplineFit) else (none, none)
-    low, high = fieller_limits(none, total, *information, NORMAL)
+    low, high = fieller_limits(none, total, fit.doubt, fit.leaning, NORMAL)
     return np.asarray(high - low)

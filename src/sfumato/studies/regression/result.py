@@ -52,6 +52,10 @@ class RegressionResult(StudyResult):
     """Which part of the variance of each coefficient the privacy noise is."""
     excess: NDArray[np.float64]
     """The excess kurtosis of each coefficient: Laplace noise has heavier tails than a normal distribution."""
+    doubt: NDArray[np.float64]
+    """The variance of the noise in the information on each coefficient, over the square of that information."""
+    leaning: NDArray[np.float64]
+    """The covariance of that noise with the noise of the coefficient."""
     residual_deviation: float | None = None
     clipped: tuple[str, ...] = ()
     """Columns whose values were held to declared bounds."""
@@ -59,10 +63,6 @@ class RegressionResult(StudyResult):
     """Over how many splines each number was spread; 0 where none was."""
     shift: NDArray[np.float64] | None = None
     """How far each estimate may be off because splines cannot follow the model exactly: intervals allow for it."""
-    doubt: NDArray[np.float64] | None = None
-    """The variance of the noise in the information on each coefficient, over the square of that information."""
-    leaning: NDArray[np.float64] | None = None
-    """The covariance of that noise with the noise of the coefficient."""
     robust: bool = False
     """Whether the variance of the residuals was measured, so that it may depend on the covariates."""
 
@@ -96,16 +96,11 @@ class RegressionResult(StudyResult):
         return np.asarray(np.maximum(np.diagonal(self.covariance), 0.0))
 
     @property
-    def _of_information(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        none = np.zeros(len(self.names))
-        return none if self.doubt is None else self.doubt, none if self.leaning is None else self.leaning
-
-    @property
     def _known(self) -> NDArray[np.bool_]:
         """Which coefficients have an estimate: those whose interval has ends."""
         if self.covariance is None:
             return np.zeros(len(self.names), dtype=bool)
-        return np.asarray(self._reach(ESTIMATED) ** 2 * self._of_information[0] < 1)
+        return np.asarray(self._reach(ESTIMATED) ** 2 * self.doubt < 1)
 
     @property
     def _shifts(self) -> NDArray[np.float64]:
@@ -123,7 +118,7 @@ class RegressionResult(StudyResult):
         level = float(probability(confidence, "confidence"))
         if self.covariance is None:
             return dict.fromkeys(self.names, (-inf, inf))
-        ends = fieller_limits(self.estimates, self._total, *self._of_information, self._reach(level))
+        ends = fieller_limits(self.estimates, self._total, self.doubt, self.leaning, self._reach(level))
         return {name: (float(low), float(high)) for name, low, high in zip(self.names, *ends, strict=True)}
 
     @property
@@ -143,7 +138,7 @@ class RegressionResult(StudyResult):
     def _z(self) -> NDArray[np.float64]:
         """Estimates in the standard errors that they have where the coefficient is 0."""
         shown = self._shown
-        return np.asarray(np.sign(shown) * fieller_ratio(-shown, self._total, *self._of_information))
+        return np.asarray(np.sign(shown) * fieller_ratio(-shown, self._total, self.doubt, self.leaning))
 
     @property
     def title(self) -> Word:
@@ -224,7 +219,7 @@ class RegressionResult(StudyResult):
             yield phrase("regression.shifted", share=f"{float(np.max(self._shifts[known])):.2g}")
         if float(np.max(self.noise[known])) > NOISY:
             yield phrase("regression.noisy", percent=f"{100 * float(np.max(self.noise[known])):.0f}")
-        near = 1 / np.sqrt(np.maximum(self._of_information[0], 1e-12))
+        near = 1 / np.sqrt(np.maximum(self.doubt, 1e-12))
         if float(np.min(near[known])) < CLOSE:
             yield phrase("regression.close", ratio=f"{float(np.min(near[known])):.1f}")
 
