@@ -92,6 +92,7 @@ def test_what_else_is_asked_for_changes_no_choice(tmp_path: Path) -> None:
     assert (alone.selected, alone.left) == (set(), {"test_of_the_file[1]"})
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mark", ["few", "few()", "few(0)", "few(True)", "few(1, 2)", "few(number=1)", "few('2')"])
 def test_a_mark_without_a_number_of_cases_is_an_error_of_collection(tmp_path: Path, mark: str) -> None:
     source = f"import pytest\n@pytest.mark.{mark}\ndef test_lost(): pass\n"

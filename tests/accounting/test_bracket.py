@@ -157,7 +157,7 @@ def never_crosses(events: list[PrivacyEvent], power: int) -> None:
     assert lower <= upper
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(LISTS, st.integers(4, 12))
 def test_the_lower_end_is_never_above_the_upper(events, power):
     never_crosses(events, power)

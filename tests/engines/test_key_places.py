@@ -109,6 +109,7 @@ def share(groups: int) -> Share:
     return Share(column="id", limit=Limit(groups=groups, rows_per_group=5), secret=SECRET)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", keys())
 def test_the_cells_are_those_of_a_look_up_and_of_plain_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     one, beside = keys()[name], keys()["few texts and others"]

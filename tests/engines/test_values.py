@@ -86,7 +86,7 @@ def test_the_corpus_has_every_node_of_the_grammar_and_more_than_a_hundred_expres
 
 def test_every_expression_of_the_corpus_tells_rows_apart() -> None:
     """An expression that says the same of every row would agree with many a fault; those that do, are meant to."""
-    same = [one for one in CORPUS if columns_of(one) and len(set(map(repr, expected(one, rows(LENGTH))))) == 1]
+    same = [one for one in THIRD if columns_of(one) and len(set(map(repr, expected(one, rows(LENGTH))))) == 1]
     assert len(same) <= 5
 
 

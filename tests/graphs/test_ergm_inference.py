@@ -122,8 +122,8 @@ def test_draws_are_from_the_posterior_and_those_that_ignore_the_noise_are_not(re
     linear = [0.8, 0.2, 0.35]
     exact = posterior(released, linear, naive=False)
     given = {"nodes": 4, "released": released, "linear": linear, "prior": PRIOR, "steps": 80, "seed": 5}
-    modelled = fit_numbers(**given, draws=30_000)  # type: ignore[arg-type]
-    ignored = fit_numbers(**given, draws=30_000, naive=True)  # type: ignore[arg-type]
+    modelled = fit_numbers(**given, draws=14_000)  # type: ignore[arg-type]
+    ignored = fit_numbers(**given, draws=14_000, naive=True)  # type: ignore[arg-type]
     assert close(modelled, *exact)
     assert close(ignored, *posterior(released, linear, naive=True))
     assert not close(ignored, *exact)  # the broken twin

@@ -241,6 +241,7 @@ def test_a_replaced_person_counted_once_is_found(monkeypatch: Patch) -> None:
     assert "under replace" in found_by_the_law(monkeypatch)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("same_answers")
 def test_a_family_counted_as_one_person_is_found(monkeypatch: Patch) -> None:
     def planted(reaches: Any, given: Contribution, *, cells: int) -> Any:

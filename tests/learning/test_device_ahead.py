@@ -99,7 +99,7 @@ def sizes(rate: Fraction, number: int, runs: int, told: Fraction | None = None) 
 
 @pytest.mark.alpha(8 * ALPHA)
 def test_samples_have_the_size_and_every_order_that_chance_gives_them() -> None:
-    rate, number, runs = Fraction(1, 5), 1000, 300
+    rate, number, runs = Fraction(1, 5), 2000, 100
     seen, orders = sizes(rate, number, runs)
     assert min(binom.cdf(seen, number * runs, float(rate)), binom.sf(seen - 1, number * runs, float(rate))) > ALPHA / 2
     total = sum(orders.values())
@@ -110,7 +110,7 @@ def test_samples_have_the_size_and_every_order_that_chance_gives_them() -> None:
 
 @pytest.mark.alpha(1e-13)
 def test_a_rate_that_is_5_percent_off_is_noticed() -> None:
-    rate, number, runs = Fraction(1, 5), 1000, 300
+    rate, number, runs = Fraction(1, 5), 4000, 75
     seen, _ = sizes(rate, number, runs, told=rate * Fraction(21, 20))
     assert binom.sf(seen - 1, number * runs, float(rate)) < ALPHA
 

@@ -102,15 +102,15 @@ def test_rows_that_are_read_are_summed_as_rows_in_memory_are(unit: str, records:
 
 @pytest.mark.alpha(1e-8)
 def test_each_noisy_sum_has_noise_of_its_own_and_about_the_declared_spread() -> None:
-    """Sums of 0: 8 numbers, 400 times, of standard deviation 1, which is met to six of its own deviations."""
+    """Sums of 0: 8 numbers, 80 times, of standard deviation 1, which is met to six of its own deviations."""
     model = nn.Linear(WIDTH, 2)
     laid = Laid((torch.zeros(NUMBER, WIDTH),), torch.zeros(NUMBER, dtype=torch.int64), NUMBER)
     like = (torch.zeros(PHYSICAL, WIDTH), torch.zeros(PHYSICAL, dtype=torch.int64), torch.ones(PHYSICAL, dtype=bool))
     steps, _ = steps_of(model, "record", 1, like)
     steps._run = lambda: type("Sum", (), {"flat": torch.zeros(8, dtype=torch.float64)})()  # type: ignore[method-assign]
-    found = torch.stack([steps.noisy(laid) for _ in range(400)])
-    assert len({tuple(each.tolist()) for each in found}) == 400
-    assert abs(float(found.std()) - 1) < 6 / (2 * 3200) ** 0.5
+    found = torch.stack([steps.noisy(laid) for _ in range(80)])
+    assert len({tuple(each.tolist()) for each in found}) == 80
+    assert abs(float(found.std()) - 1) < 6 / (2 * 640) ** 0.5
 
 
 def test_weights_that_moved_are_noticed() -> None:

@@ -112,6 +112,7 @@ def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -
     assert marked[:50, : marked.shape[1] // 2].any(axis=1).sum() >= 8, "the title is missing"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", PICTURES)
 def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
     words = " ".join(drawn_as(name, "zh", "dark").texts)

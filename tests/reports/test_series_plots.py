@@ -108,6 +108,7 @@ def test_it_is_drawn_whole_and_not_blank(name: str, language: str, theme: str) -
     assert drawn.colours <= {getattr(palette, role) for role in palette.__slots__}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", PICTURES)
 def test_chinese_pictures_say_everything_in_chinese(name: str) -> None:
     words = " ".join(drawn_as(name, "zh", "dark").texts)

@@ -38,6 +38,7 @@ CASES = [(test, about) for test, some in ON.items() for about in some]
 
 
 @pytest.mark.parametrize(("test", "about"), [(test, some[1]) for test, some in ON.items()])
+@pytest.mark.few(10)
 @pytest.mark.parametrize(("n", "epsilon"), [(30, 0.3), (200, 1)])
 def test_equal_groups_are_rarely_rejected(
     test: Callable[..., Numbers], about: float | str, n: int, epsilon: float
