@@ -145,7 +145,7 @@ def test_a_release_is_certified_and_its_result_is_the_same_each_time(relation: s
     first = study.release(epsilon=1, delta=delta)
     assert verify(first.release.certificate.document).consistent
     again = study.release(epsilon=1, delta=delta)
-    assert again.coefficients == pytest.approx(first.coefficients, rel=0, abs=0, nan_ok=True)  # without an estimate: nan
+    assert again.coefficients == pytest.approx(first.coefficients, rel=0, abs=0, nan_ok=True)
     assert str(again) == str(first)
     kind = "mechanism.gaussian" if delta else "mechanism.laplace"
     assert kind == first.release.statement.mechanism.KIND

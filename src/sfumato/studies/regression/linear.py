@@ -16,8 +16,9 @@ UPWARD = 1.2816  # the 90% point of a normal distribution: noise makes a residua
 class LinearFit:
     """One fit, or many at once: arrays whose last axes are coefficients.
 
-    Estimates are on the scale of the coded columns, errors on the one that was asked for. Where ``definite`` is false the matrix of products has an eigenvalue that is not positive: its noise is as large as
-    what it measures, and neither an estimate nor a standard error means anything.
+    Estimates are on the scale of the coded columns, errors on the one that was asked for. Where ``definite`` is false
+    the matrix of products has an eigenvalue that is not positive: its noise is as large as what it measures, and
+    neither an estimate nor a standard error means anything.
     """
 
     estimates: NDArray[np.float64]
