@@ -42,10 +42,10 @@ def page() -> str:
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Every command that does something, with its words."""
     children = getattr(command, "commands", {})
+    if path and getattr(command, "invoke_without_command", not children):  # a group may be a command itself
+        yield " ".join(path), command
     for name, child in children.items():
         yield from leaves(child, (*path, name))
-    if not children:
-        yield " ".join(path), command
 
 
 def _section(path: str, command: Any) -> str:
@@ -62,7 +62,8 @@ def _rows(command: Any) -> str:
     return "".join(
         f"| {_named(parameter, parameter.annotation)} | {_meaning(parameter, parameter.annotation)} |\n"
         for parameter in inspect.signature(function, eval_str=True).parameters.values()
-        if not getattr(get_args(parameter.annotation)[1], "hidden", False)  # an old name of an option
+        if (said := get_args(parameter.annotation))
+        and not getattr(said[1], "hidden", False)  # an old name of an option
     )
 
 

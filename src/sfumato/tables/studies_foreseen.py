@@ -12,7 +12,8 @@ from sfumato.tables.clamped import Clamped
 
 __all__ = ["EVEN", "SPREAD", "Assumed", "assumed_counts", "said_of_noise"]
 
-LITTLE, MOST = 0.01, 0.9
+LITTLE = 0.01
+CLEAR = 4.0  # deviations of noise: an interval has no ends below 1.96, and two more are seldom missed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,6 +57,10 @@ def said_of_noise(
         "numbers that fill their ranges evenly and groups of one size; it is more where they do not, where events are "
         "rarer or values vary less, and where covariates are close to each other."
     )
-    if all(noise.share < MOST and not isinf(noise.wider) for noise in found):
+    if all(noise.clear > CLEAR for noise in found):
         return (told,)
-    return (told, "Coefficients may have no finite interval. Use fewer covariates, a smaller pieces=…, or more ε.")
+    return (
+        told,
+        "Coefficients may have no finite interval. Use fewer covariates or more ε; where numbers are spread over "
+        "splines, a smaller pieces=… helps too.",
+    )

@@ -1,7 +1,7 @@
 """Regressions of a table: formulas over declared columns, and the questions that they become."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -14,12 +14,15 @@ from sfumato.core.suggestion import did_you_mean
 from sfumato.engines.expressions import Named
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.laws import RoundedGaussian
+from sfumato.studies.regression.design import Design
+from sfumato.studies.regression.foreseen import foreseen_in_products
 from sfumato.studies.regression.linear import fit_linear
 from sfumato.studies.regression.result import RegressionResult, excess_of
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.independent_rows import check_independent
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.gram import HEIGHT, GramMatrix
+from sfumato.tables.studies_foreseen import SPREAD, said_of_noise
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
@@ -192,7 +195,7 @@ def linear_regression(table: "Table", model: Model) -> Study[RegressionResult]:
         where=table.predicate,
         joins=table.joins,
     )
-    return Study(question=table._question(query), made=_linear_result, foreseen=_linear_foreseen)
+    return Study(question=table._question(query), made=_linear_result, foreseen=_linear_foreseen(query.design))
 
 
 def _linear_result(release: Release) -> RegressionResult:
@@ -234,19 +237,18 @@ def kurtosis_of(release: Release) -> float:
     return 0.0 if isinstance(release.statement.law, RoundedGaussian) else 3.0
 
 
-def _linear_foreseen(preview: Preview, rows: int | None) -> tuple[str, ...]:
-    """Whether the noise leaves a definite matrix, from public facts alone."""
-    deviation = float(preview.mechanism.law.variance) ** 0.5 / HEIGHT
-    told = (
-        f"Each sum of products has noise of standard deviation {deviation:.3g} rows (a covariate at its bound in every "
-        "row would have a sum of as many as there are rows)."
-    )
-    if rows is None:
-        return (told, "Say rows=… to see whether that is enough.")
-    if rows < 20 * deviation:
-        return (
-            told,
-            f"With {rows:,} rows coefficients will often have no finite interval: from about {20 * deviation:,.0f} "
-            "rows on they have one unless a covariate hardly varies within its bounds.",
+def _linear_foreseen(design: Design) -> Callable[[Preview, int | None], tuple[str, ...]]:
+    """How much of the error will be noise, from public facts alone; ``rows`` are those of the whole table."""
+
+    def told(preview: Preview, rows: int | None) -> tuple[str, ...]:
+        deviation = float(preview.mechanism.law.variance) ** 0.5 / HEIGHT
+        first = (
+            f"Each sum of products has noise of standard deviation {deviation:.3g} rows (a covariate at its bound in "
+            "every row would have a sum of as many as there are rows)."
         )
-    return (told,)
+        if rows is None:
+            return (first, "Say rows=… to see how much of the standard errors will be noise.")
+        said = said_of_noise(rows, SPREAD, lambda each: foreseen_in_products(design, each.shares, rows, deviation**2))
+        return (first, *said)
+
+    return told

@@ -8,19 +8,22 @@ covariate is close to others, noise is a larger part than is foreseen.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from math import inf
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.studies.regression.cells import CellFit
+from sfumato.studies.regression.design import ColumnProduct, Design, product_table
 from sfumato.studies.regression.fieller import fieller_limits
+from sfumato.studies.regression.linear import LinearFit, fit_linear
 from sfumato.studies.regression.spline_fit import ScoreModel, SplineDesign, SplineFit, fit_splines
 from sfumato.studies.regression.splines import STEPS
 
-__all__ = ["NoiseForeseen", "foreseen_in_cells", "foreseen_in_splines", "outcome_shares"]
+__all__ = ["NoiseForeseen", "foreseen_in_cells", "foreseen_in_products", "foreseen_in_splines", "outcome_shares"]
 
 NORMAL = 1.96
+Fitted = SplineFit | CellFit | LinearFit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,9 @@ class NoiseForeseen:
     share: float
     wider: float
     """The width of its interval over that without noise; ``inf`` where there would be no finite interval."""
+    clear: float
+    """How many standard deviations of its noise the information on a coefficient is, for the one where that is least:
+    at 1.96 an interval of 95% has no ends."""
 
 
 def outcome_shares(mean: float, deviation: float, low: float, high: float) -> NDArray[np.float64]:
@@ -53,21 +59,38 @@ def foreseen_in_splines(
     return _compared(*(fit_splines(made, family, counts, each) for each in (variance, 0.0)))
 
 
+def foreseen_in_products(design: Design, shares: NDArray[np.float64], rows: int, variance: float) -> NoiseForeseen:
+    """The same for a linear regression from sums of products, with noise of this variance in each."""
+    square = float(shares @ (1, -1, 1))  # of the coded outcome, whose mean is 0
+    levels = {factor.name: len(factor.levels) for factor in design.factors}
+
+    def expected(product: ColumnProduct) -> float:
+        powers = dict(product.powers)
+        of_outcome = {0: 1.0, 1: 0.0, 2: square}[powers.pop(design.outcome.name, 0)]
+        of_numbers = prod(0.0 if power % 2 else 1 / (power + 1) for power in powers.values())
+        return of_outcome * of_numbers * (not product.signs) / prod(levels[name] for name, _ in product.levels)
+
+    sums = rows * np.array([expected(product) for product in product_table(design).products])
+    return _compared(*(fit_linear(design, sums, each) for each in (variance, 0.0)))
+
+
 def foreseen_in_cells(fit: Callable[[float], CellFit], variance: float) -> NoiseForeseen:
     """The same where a fit on the expected counts of cells is given for each variance of the noise."""
     return _compared(fit(variance), fit(0.0))
 
 
-def _compared(noisy: SplineFit | CellFit, silent: SplineFit | CellFit) -> NoiseForeseen:
+def _compared(noisy: Fitted, silent: Fitted) -> NoiseForeseen:
     start = 1 if noisy.noise.shape[-1] > 1 else 0  # the intercept is seldom what is asked for
     share = float(noisy.noise[start:].max())
     if not bool(noisy.definite):
-        return NoiseForeseen(share=share, wider=inf)
+        return NoiseForeseen(share=share, wider=inf, clear=0.0)
     with_noise, without = (_width(each)[start:] for each in (noisy, silent))
-    return NoiseForeseen(share=share, wider=float((with_noise / np.maximum(without, 1e-150)).max()))
+    clear = 1 / np.sqrt(np.maximum(noisy.doubt[start:], 1e-150))
+    wider = float((with_noise / np.maximum(without, 1e-150)).max())
+    return NoiseForeseen(share=share, wider=wider, clear=float(clear.min()))
 
 
-def _width(fit: SplineFit | CellFit) -> NDArray[np.float64]:
+def _width(fit: Fitted) -> NDArray[np.float64]:
     total = np.diagonal(fit.covariance)
     none = np.zeros_like(total)
     low, high = fieller_limits(none, total, fit.doubt, fit.leaning, NORMAL)
