@@ -16,6 +16,13 @@ from sfumato.audit.membership import (
     membership_split,
     row_density,
 )
+from sfumato.audit.reference_models import (
+    ModelMembership,
+    PrivacyCurve,
+    lira_scores,
+    model_membership,
+    rmia_scores,
+)
 from sfumato.audit.registry import ATTACKS, TWINS, audit
 from sfumato.audit.verdict import Attack, Drawn, Verdict
 
@@ -25,6 +32,8 @@ __all__ = [
     "Attack",
     "Drawn",
     "MembershipAuc",
+    "ModelMembership",
+    "PrivacyCurve",
     "Verdict",
     "auc_bound",
     "audit",
@@ -32,8 +41,11 @@ __all__ = [
     "epsilon_lower_bound",
     "gaussian_auc_bound",
     "likelihood_ratio",
+    "lira_scores",
     "membership_auc",
     "membership_game",
     "membership_split",
+    "model_membership",
+    "rmia_scores",
     "row_density",
 ]
