@@ -81,7 +81,7 @@ class PrivacyCurve:
         """The largest area under the curve; with several pairs by rectangles above it, so not too small."""
         if len(self.pairs) == 1:
             return auc_bound(*self.pairs[0])
-        fine = (10.0 ** (place / 100) for place in range(-900, -200))
+        fine = (math.pow(10.0, place / 100) for place in range(-900, -200))
         ends = [0.0, *fine, *(place / 2_000 for place in range(20, 2_001))]
         highs = [self.most(end) for end in ends]
         above = sum((b - a) * high for a, b, high in zip(ends[:-1], ends[1:], highs[1:], strict=True))
