@@ -12,7 +12,7 @@ from pyarrow import parquet
 from scipy.stats import binom, norm
 
 import sfumato as sf
-from sfumato.errors import InvalidInput
+from sfumato.errors import BudgetExceeded, InvalidInput
 from sfumato.studies.draws import generator_of
 from sfumato.synthesis.making import made_rows
 from sfumato.synthesis.result import SyntheticTable
@@ -218,3 +218,14 @@ def test_what_was_not_measured_is_refused_with_a_way_out() -> None:
         made.count(3)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(InvalidInput, match="neither 'population' nor 'data'"):
         made.files(2, of="people")
+
+
+def test_several_files_fit_wherever_their_one_release_does() -> None:
+    vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=1), name="small")
+    table = vault.table(sample(200, np.random.default_rng(3)), name="people", version="1", keys=KEYS)
+    with pytest.raises(BudgetExceeded):
+        table.synthesize(epsilon=2, rows=50)
+    assert vault.spent == sf.Budget.none()
+    made = table.synthesize(epsilon=1, rows=50)
+    assert len(made.files(3)) == 3
+    assert vault.spent == sf.Budget(epsilon=1)
