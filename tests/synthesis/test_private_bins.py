@@ -137,7 +137,8 @@ def test_a_vault_kept_in_rho_has_no_private_bins() -> None:
 @pytest.mark.parametrize("level", ["department", "project", "dataset", "population"])
 def test_every_balance_of_a_ledger_is_asked_about_both_charges(level: str, tmp_path: Any) -> None:
     """What the account has left says nothing of data and people that others draw on too."""
-    with closing(furnished(sqlite_home(tmp_path), **{level: sf.Budget(epsilon="1/2")})) as ledger:
+    caps: dict[str, Any] = {level: sf.Budget(epsilon="1/2")}
+    with closing(furnished(sqlite_home(tmp_path), **caps)) as ledger:
         vault = sf.Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT, population=500)
         rows = stays().rename_columns(["patient_id", *stays().column_names[1:]])
         limit = sf.Limit(groups=1, rows_per_group=1)
