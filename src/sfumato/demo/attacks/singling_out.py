@@ -59,6 +59,8 @@ class SinglingOut:
     told: tuple[tuple[str, str], ...]
     cells_of_one: int
     cells: int
+    shown: tuple[tuple[str, int, int], ...]
+    """Each diagnosis of the region with its exact count and the released one."""
     epsilon: Fraction
     released: int
     margin: int
@@ -166,8 +168,9 @@ def demonstrate_singling_out(
     spend = Budget.asked(epsilon=epsilon, delta=0).epsilon
     release = private_cells(hospital, epsilon=spend)
     law = laplace_of(release)
-    place = list(zip(*release.labels.values(), strict=True)).index((region, diagnosis))
-    released = int(release.values[place])
+    cells = zip(zip(*release.labels.values(), strict=True), release.values, strict=True)
+    noisy = {name: int(value) for (where, name), value in cells if where == region}
+    released = noisy[diagnosis]
     exponent = odds_exponent(law, released, absent=count - 1, present=count)
     chance = probability(prior, "prior")
     bounds = adversary.belief(Pure(epsilon=spend), chance)
@@ -179,6 +182,10 @@ def demonstrate_singling_out(
         told=_told(found),
         cells_of_one=int((counts == 1).sum()),
         cells=counts.size,
+        shown=tuple(
+            (name, int(exact), noisy[name])
+            for name, exact in zip(DIAGNOSES, counts[REGIONS.index(region)], strict=True)
+        ),
         epsilon=spend,
         released=released,
         margin=law.margin("0.95"),
