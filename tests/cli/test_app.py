@@ -66,6 +66,7 @@ def test_the_commands_are_these():
         "budget veto",
         "budget withdraw",
         "demo",
+        "demo attacks",
         "evidence",
         "explain",
         "graph",
@@ -157,7 +158,7 @@ def test_every_exit_code_is_documented(run):
 
 
 WRITTEN = {
-    *("sfumato-demo", "tour", "ili.html", "regions.svg", "noise.svg", "belief.png"),
+    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "regions.svg", "noise.svg", "belief.png"),
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
     "ledger-backup.db",

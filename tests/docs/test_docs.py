@@ -70,7 +70,7 @@ def leaves(command: typer.core.TyperCommand | typer.core.TyperGroup, path: str) 
     children = getattr(command, "commands", {})
     for name, child in children.items():
         yield from leaves(child, f"{path} {name}")
-    if not children:
+    if getattr(command, "invoke_without_command", not children):  # a group may be a command itself
         shown = [each for each in command.params if not getattr(each, "hidden", False)]  # old names are hidden
         yield path, {option for each in shown for option in each.opts if option.startswith("--")} - {"--help"}
 

@@ -15,6 +15,7 @@ from sfumato.cli import (
     budget,
     certificate,
     demo,
+    demo_attacks,
     evidence,
     graph,
     keys,
@@ -84,6 +85,7 @@ app = typer.Typer(
     # A pretty traceback can print local variables, and those can hold rows.
     pretty_exceptions_enable=False,
 )
+demo.demo.command("attacks")(demo_attacks.attacks)
 app.add_typer(demo.demo, name="demo")
 app.command("query")(query.query)
 app.command("suggest-limit")(suggest_limit.suggest_limit)
