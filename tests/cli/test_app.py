@@ -49,6 +49,7 @@ def test_the_commands_are_these():
         "account open",
         "account windows",
         "audit",
+        "audit membership",
         "ballot",
         "ballot show",
         "ballot sign",
@@ -158,7 +159,8 @@ def test_every_exit_code_is_documented(run):
 
 
 WRITTEN = {
-    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "regions.svg", "noise.svg", "belief.png"),
+    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "membership.html"),
+    *("regions.svg", "noise.svg", "belief.png"),
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
     "ledger-backup.db",

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from sfumato.cli import (
     account,
     audit,
+    audit_membership,
     ballot,
     budget,
     certificate,
@@ -97,6 +98,7 @@ app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
+audit.audit.command("membership")(audit_membership.membership)
 app.add_typer(audit.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
