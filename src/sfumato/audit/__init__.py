@@ -16,6 +16,7 @@ from sfumato.audit.membership import (
     membership_split,
     row_density,
 )
+from sfumato.audit.one_run import OneRunAudit, canary_evidence, judged_evidence, trained
 from sfumato.audit.registry import ATTACKS, TWINS, audit
 from sfumato.audit.verdict import Attack, Drawn, Verdict
 
@@ -25,15 +26,19 @@ __all__ = [
     "Attack",
     "Drawn",
     "MembershipAuc",
+    "OneRunAudit",
     "Verdict",
     "auc_bound",
     "audit",
+    "canary_evidence",
     "closest_record",
     "epsilon_lower_bound",
     "gaussian_auc_bound",
+    "judged_evidence",
     "likelihood_ratio",
     "membership_auc",
     "membership_game",
     "membership_split",
     "row_density",
+    "trained",
 ]
