@@ -85,6 +85,7 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
     *("docs/tutorial/meters-and-messages.md", "docs/tutorial/office-and-city.md", "docs/tutorial/readmissions.md"),
     *("docs/how-to/several-tables.md", "docs/how-to/plans.md", "docs/how-to/compute-with-releases.md"),
     *("docs/how-to/engines.md", "docs/how-to/private-key-discovery.md", "docs/how-to/synthetic-graph.md"),
+    "docs/explanation/anonymisation.md",
     *("docs/explanation/semantics-of-predicates.md", "docs/reference/learning.md", "docs/reference/streams.md"),
     *(
         "docs/how-to/from-opacus.md",

@@ -21,6 +21,7 @@ def found(hospital: Register):
     return demonstrate_k_anonymity(hospital)
 
 
+@pytest.mark.claim("S3-17")
 def test_two_tables_that_are_each_3_anonymous_isolate_one_person(found):
     assert found.k == (3, 3)
     one = found.example
@@ -31,6 +32,7 @@ def test_two_tables_that_are_each_3_anonymous_isolate_one_person(found):
     assert set(one.common) == set(one.of_first) & set(one.of_second)
 
 
+@pytest.mark.claim("S3-17")
 def test_what_the_attacker_reads_is_true(hospital, found):
     small = hospital.within(SMALL_REGION)
     one = found.example
@@ -39,6 +41,7 @@ def test_what_the_attacker_reads_is_true(hospital, found):
     assert DIAGNOSES[small.diagnosis[fits[0]]] == one.common[0]
 
 
+@pytest.mark.claim("S3-17")
 def test_one_table_alone_fails_too(found):
     assert found.homogeneous > 0
     assert min(found.background) > 0

@@ -67,3 +67,14 @@ def test_nonsense_is_refused(hospital: Register):
         reconstruct(questions(3, 2), np.array([1]))
     with pytest.raises(InvalidInput):
         demonstrate_reconstruction(hospital, people=3)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_picture_has_its_words_and_no_more_than_is_known(found, language):
+    pytest.importorskip("altair")
+    from sfumato.demo.attacks.pictures import attack_picture
+
+    spec = attack_picture(found, language, "dark").to_dict()
+    assert spec["usermeta"]["theme"] == "dark"
+    assert "73.1%" in str(spec)
+    assert str(PEOPLE) in "".join(spec["title"]["subtitle"])

@@ -21,6 +21,7 @@ ROOT = DRAW.normal(size=(9, 9))
 COVARIANCE = ROOT @ ROOT.T
 
 
+@pytest.mark.claim("S3-12")
 def test_information_is_the_difference_of_two_entropies():
     """I(W; y) = h(W) − h(W | y), with the entropies of Gaussian vectors computed by themselves."""
     for penalty, noise in ((0.5, 0.3), (20, 2)):
@@ -38,6 +39,7 @@ def test_one_column_has_the_closed_form():
     assert ridge_information(x, penalty=7, noise=0.5, covariance=4.0) == pytest.approx(0.5 * math.log(1 + 4 * a / 0.25))
 
 
+@pytest.mark.claim("S3-12")
 @pytest.mark.parametrize("covariance", [1.0, COVARIANCE], ids=["one variance", "a matrix"])
 def test_it_falls_strictly_in_the_penalty_and_in_the_noise(covariance):
     grid = np.array(
@@ -50,11 +52,13 @@ def test_it_falls_strictly_in_the_penalty_and_in_the_noise(covariance):
     assert (np.diff(grid, axis=1) < 0).all()
 
 
+@pytest.mark.claim("S3-12")
 def test_without_noise_it_is_infinite_for_each_penalty():
     assert all(ridge_information(X, penalty=penalty, noise=0) == math.inf for penalty in (0, 1, 10**6, 10**12))
     assert ridge_information(np.zeros((4, 2)), penalty=1, noise=0) == 0.0
 
 
+@pytest.mark.claim("S3-12")
 def test_an_attacker_solves_for_an_outcome_whatever_the_penalty(hospital: Register):
     found = demonstrate_ridge(hospital)
     assert found.worst < 1e-6

@@ -28,6 +28,7 @@ def found(hospital: Register):
     return demonstrate_singling_out(hospital, epsilon="1/2")
 
 
+@pytest.mark.claim("S1-18")
 def test_the_exact_table_without_identifiers_points_to_one_row(found, hospital):
     assert found.found
     assert (found.region, found.diagnosis) == (SMALL_REGION, RARE_DISEASE)
@@ -45,6 +46,7 @@ def test_no_identifier_is_left_in_the_table(hospital):
     assert len(find_rows(table, region=SMALL_REGION, diagnosis=RARE_DISEASE)) == 1
 
 
+@pytest.mark.claim("S1-18")
 def test_a_private_count_moves_the_odds_within_e_to_the_epsilon(found):
     assert abs(found.exponent) <= found.worst == found.epsilon == Fraction(1, 2)
     assert found.low <= found.posterior <= found.high
@@ -52,6 +54,7 @@ def test_a_private_count_moves_the_odds_within_e_to_the_epsilon(found):
     assert enclosures.exp(-found.epsilon).low <= odds <= enclosures.exp(found.epsilon).high
 
 
+@pytest.mark.claim("S1-18")
 def test_the_shift_is_the_ratio_of_the_two_laws_of_the_release():
     """By the law itself: P(z) = (tail(|z| − 1) − tail(|z|))/2, and P(0) = 1 − tail(0)."""
 

@@ -61,7 +61,11 @@ def _reconstruction(altair: Chart, some: Finding, colours: Palette, say: Say, la
     y = altair.Y("right:Q", scale=altair.Scale(domain=[30, 105]), axis=altair.Axis(title=say("y"), tickCount=6))
     layers = [_bound(altair, found, colours, say, y)]
     # Where each name stands: beside its line, where no other line is.
-    places = ((2, {"align": "right", "dx": -9, "dy": -8}), (2, {"align": "left", "dx": 9, "dy": 10}), (-1, {"dy": -13}))
+    places: tuple[tuple[int, ChartRow], ...] = (
+        (2, {"align": "right", "dx": -9, "dy": -8}),
+        (2, {"align": "left", "dx": 9, "dy": 10}),
+        (-1, {"align": "right", "dy": -13}),
+    )
     tones = (colours.mark, colours.band, colours.ink)
     for name, tone, (place, how) in zip(names, tones, places, strict=True):
         line = [row for row in rows if row["name"] == name]
@@ -71,7 +75,7 @@ def _reconstruction(altair: Chart, some: Finding, colours: Palette, say: Say, la
         layers += [
             base.mark_line(color=tone, strokeWidth=2.5, strokeDash=dash),
             base.mark_point(color=tone, filled=True, size=55, opacity=1),
-            word.mark_text(**{"align": "right", "fontSize": 12, "color": colours.ink} | how),
+            word.mark_text(fontSize=12, color=colours.ink, **how),
         ]
     return altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
@@ -149,7 +153,13 @@ def _k_anonymity(altair: Chart, some: Finding, colours: Palette, say: Say, langu
             sort=heads,
             scale=altair.Scale(domain=heads),
             axis=altair.Axis(
-                title=None, orient="top", labelAngle=0, labelLimit=200, labelColor=colours.ink, labelFontSize=12
+                title=None,
+                orient="top",
+                labelAngle=0,
+                labelExpr="split(datum.label, '\\n')",
+                labelColor=colours.ink,
+                labelFontSize=12,
+                labelPadding=20,
             ),
         ),
         y=_names(altair, names, colours),
@@ -165,7 +175,7 @@ def _k_anonymity(altair: Chart, some: Finding, colours: Palette, say: Say, langu
 def _gradients(altair: Chart, some: Finding, colours: Palette, say: Say, language: str) -> Chart:
     found = cast(GradientInversion, some)
     names = [name if name in REGIONS else attack_word(language, f"attack_word.{name}") for name in FEATURES]
-    panels = []
+    panels: list[Chart] = []
     for part in ("true", "inverted", "noisy"):
         values = getattr(found, part)
         rows: list[ChartRow] = [{"name": name, "size": value} for name, value in zip(names, values, strict=True)]
@@ -184,8 +194,8 @@ def _gradients(altair: Chart, some: Finding, colours: Palette, say: Say, languag
             )
         )
         title = altair.TitleParams(say(part), fontSize=12, color=colours.ink, anchor="start", offset=6)
-        panels.append(bars.properties(width=160, height=0.8 * STEP * len(names), title=title))
-    return altair.hconcat(*panels, spacing=24)
+        panels.append(altair.layer(bars).properties(width=160, height=0.8 * STEP * len(names), title=title))
+    return altair.concat(*panels, columns=len(panels), spacing=24)
 
 
 def _ridge(altair: Chart, some: Finding, colours: Palette, say: Say, language: str) -> Chart:
