@@ -65,7 +65,7 @@ def test_the_page_has_areas_and_rates_of_both_models_beside_what_is_allowed(tmp_
 
 @pytest.mark.parametrize(
     ("apart", "words"),
-    [(0.0, ("That proves no privacy", "并不证明隐私")), (2.5, ("guarantee of the private model is refuted", "被推翻"))],
+    [(0.0, ("That proves no privacy", "并不证明隐私")), (2.5, ("What the private model states is refuted", "被推翻"))],
 )
 def test_the_page_says_what_was_found_and_what_was_not(apart: float, words: tuple[str, str]) -> None:
     text = membership_page(made(apart))

@@ -17,6 +17,13 @@ from sfumato.audit.membership import (
     row_density,
 )
 from sfumato.audit.one_run import OneRunAudit, canary_evidence, judged_evidence, trained
+from sfumato.audit.reference_models import (
+    ModelMembership,
+    PrivacyCurve,
+    lira_scores,
+    model_membership,
+    rmia_scores,
+)
 from sfumato.audit.registry import ATTACKS, TWINS, audit
 from sfumato.audit.verdict import Attack, Drawn, Verdict
 
@@ -26,7 +33,9 @@ __all__ = [
     "Attack",
     "Drawn",
     "MembershipAuc",
+    "ModelMembership",
     "OneRunAudit",
+    "PrivacyCurve",
     "Verdict",
     "auc_bound",
     "audit",
@@ -36,9 +45,12 @@ __all__ = [
     "gaussian_auc_bound",
     "judged_evidence",
     "likelihood_ratio",
+    "lira_scores",
     "membership_auc",
     "membership_game",
     "membership_split",
+    "model_membership",
+    "rmia_scores",
     "row_density",
     "trained",
 ]
