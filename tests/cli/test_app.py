@@ -49,6 +49,7 @@ def test_the_commands_are_these():
         "account open",
         "account windows",
         "audit",
+        "audit model",
         "ballot",
         "ballot show",
         "ballot sign",

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from sfumato.cli import (
     account,
     audit,
+    audit_model,
     ballot,
     budget,
     certificate,
@@ -95,6 +96,7 @@ app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
+audit.audit.command("model")(audit_model.model)
 app.add_typer(audit.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
