@@ -150,3 +150,12 @@ def test_an_unclipped_unit_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.refuted
     assert "Refuted" in str(found)
     assert "已被推翻" in found.explain("zh-Hans")
+
+
+def test_the_picture_marks_the_number_of_guesses_that_counts(done: Trained) -> None:
+    pytest.importorskip("altair")
+    found = audit.trained(done)
+    for language, title in (("en", "Audit of one training run"), ("zh-Hans", "一次训练的审计")):
+        drawn = audit.audit_chart(found, language).to_dict()
+        assert drawn["title"]["text"] == title
+        assert "40" in drawn["title"]["subtitle"][0]

@@ -50,6 +50,7 @@ def test_the_commands_are_these():
         "account windows",
         "audit",
         "audit membership",
+        "audit model",
         "ballot",
         "ballot show",
         "ballot sign",

@@ -12,6 +12,7 @@ from sfumato.cli import (
     account,
     audit,
     audit_membership,
+    audit_model,
     ballot,
     budget,
     certificate,
@@ -99,6 +100,7 @@ app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
 audit.audit.command("membership")(audit_membership.membership)
+audit.audit.command("model")(audit_model.model)
 app.add_typer(audit.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
