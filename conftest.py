@@ -39,7 +39,14 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     return [one for one in found if not (in_tests and isinstance(one, DoctestModule))]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Collect without collecting garbage: what is made are a million objects that stay."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Take what collecting made, a million objects that stay, out of what the garbage collector walks through."""
+    """Take what collecting made out of what the garbage collector walks through."""
+    gc.enable()
     gc.collect()
     gc.freeze()

@@ -4,7 +4,7 @@ Order of a release: check the declaration, look for a stored answer, check the c
 deliver (:mod:`sfumato.gate.release`). No row is read and no noise is drawn before the charge counts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -18,7 +18,7 @@ from sfumato.core.interrupts import check_outside
 from sfumato.core.ledger import AccountLedger
 from sfumato.core.limits import Limit
 from sfumato.core.query import Query, check_name
-from sfumato.core.question import Gate, Preview
+from sfumato.core.question import Gate, Intended, Preview
 from sfumato.core.release import Release
 from sfumato.core.signature import SigningKey
 from sfumato.core.suggestion import no_attribute
@@ -238,6 +238,13 @@ class Vault:
         return self._gate.release(
             query, spend, fresh=fresh, idempotency=idempotency, reads=reads, even_if_useless=even_if_useless
         )
+
+    def check_fits(self, questions: Sequence[Intended], *, reads: tuple[str, str] | None = None) -> Budget:
+        """What several questions would cost; refused where that does not fit together. Spends and reads nothing.
+
+        What is stored costs nothing. Nothing is held back: another may charge the account meanwhile.
+        """
+        return self._gate.check_fits(questions, reads=reads)
 
     def __repr__(self) -> str:
         try:

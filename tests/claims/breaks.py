@@ -296,7 +296,7 @@ def an_l1_bound_is_taken_for_an_l2_bound(original: Any) -> Any:
     return l2
 
 
-@broken("sfumato.tables.queries.count:Count.sensitivity", claims=["S2-10", "S1-04"])
+@broken("sfumato.tables.queries.count:Count.sensitivity", claims=["S2-10", "S1-04", "S1-18"])
 def counts_are_said_to_move_by_half(original: Any) -> Any:
     return _halved(original)
 
@@ -983,6 +983,56 @@ def a_comparison_with_the_data_has_no_intervals(original: Any) -> Any:
         }
 
     return distances
+
+
+# ------------------------------------------------------------------------------------------------------- audit
+
+
+@broken("sfumato.demo.attacks.singling_out:odds_exponent", claims=["S1-18"], first=["singling_out"])
+def a_belief_is_said_to_move_by_half(original: Any) -> Any:
+    return lambda *args, **named: original(*args, **named) / 2
+
+
+@broken("sfumato.demo.attacks.singling_out:find_rows", claims=["S1-18"], first=["singling_out"])
+def a_neighbour_does_not_know_the_region(original: Any) -> Any:
+    def find_rows(table: Any, *, region: str, diagnosis: str) -> Any:
+        from sfumato.demo.network import DIAGNOSES
+
+        return table.some((table.diagnosis == DIAGNOSES.index(diagnosis)).nonzero()[0])
+
+    return find_rows
+
+
+@broken("sfumato.demo.attacks.k_anonymity:age_bands", claims=["S3-17"], first=["k_anonymity"])
+def classes_have_one_person_less_than_k(original: Any) -> Any:
+    return lambda age, *, k: original(age, k=k - 1)
+
+
+@broken("sfumato.demo.attacks.k_anonymity:by_sex_and_age", claims=["S3-17"], first=["k_anonymity"])
+def the_second_table_holds_other_diagnoses(original: Any) -> Any:
+    def by_sex_and_age(people: Any, *, k: int = 3) -> Any:
+        table = original(people, k=k)
+        return dataclasses.replace(table, diagnosis=table.diagnosis[::-1])
+
+    return by_sex_and_age
+
+
+@broken("sfumato.demo.attacks.ridge:ridge_information", claims=["S3-12"], first=["ridge"])
+def a_penalty_takes_the_place_of_noise(original: Any) -> Any:
+    def ridge_information(x: Any, *, penalty: Any, noise: Any, covariance: Any = 1.0) -> float:
+        return original(x, penalty=penalty, noise=noise or Fraction(1, 10**9), covariance=covariance)
+
+    return ridge_information
+
+
+@broken("sfumato.demo.attacks.ridge:ridge_information", claims=["S3-12"], first=["ridge"])
+def information_forgets_the_penalty(original: Any) -> Any:
+    return lambda x, *, penalty, noise, covariance=1.0: original(x, penalty=0, noise=noise, covariance=covariance)
+
+
+@broken("sfumato.demo.attacks.gradients:private_updates", claims=["S1-15"], first=["gradients"])
+def updates_have_the_noise_of_twenty_times_epsilon(original: Any) -> Any:
+    return lambda sent, *, epsilon, delta: original(sent, epsilon=20 * epsilon, delta=delta)
 
 
 @broken("sfumato.audit.reference_models:_few_false", claims=["S0-29"], first=["need_enough_others"])

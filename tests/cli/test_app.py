@@ -50,6 +50,7 @@ def test_the_commands_are_these():
         "account windows",
         "audit",
         "audit membership",
+        "audit model",
         "ballot",
         "ballot show",
         "ballot sign",
@@ -67,6 +68,7 @@ def test_the_commands_are_these():
         "budget veto",
         "budget withdraw",
         "demo",
+        "demo attacks",
         "evidence",
         "explain",
         "graph",
@@ -158,7 +160,8 @@ def test_every_exit_code_is_documented(run):
 
 
 WRITTEN = {
-    *("sfumato-demo", "tour", "ili.html", "membership.html", "regions.svg", "noise.svg", "belief.png"),
+    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "membership.html"),
+    *("regions.svg", "noise.svg", "belief.png"),
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
     "ledger-backup.db",

@@ -70,7 +70,7 @@ def leaves(command: typer.core.TyperCommand | typer.core.TyperGroup, path: str) 
     children = getattr(command, "commands", {})
     for name, child in children.items():
         yield from leaves(child, f"{path} {name}")
-    if not children or (path != "sfumato" and getattr(command, "invoke_without_command", False)):
+    if getattr(command, "invoke_without_command", not children):  # a group may be a command itself
         shown = [each for each in command.params if not getattr(each, "hidden", False)]  # old names are hidden
         yield path, {option for each in shown for option in each.opts if option.startswith("--")} - {"--help"}
 
@@ -85,6 +85,7 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
     *("docs/tutorial/meters-and-messages.md", "docs/tutorial/office-and-city.md", "docs/tutorial/readmissions.md"),
     *("docs/how-to/several-tables.md", "docs/how-to/plans.md", "docs/how-to/compute-with-releases.md"),
     *("docs/how-to/engines.md", "docs/how-to/private-key-discovery.md", "docs/how-to/synthetic-graph.md"),
+    "docs/explanation/anonymisation.md",
     *("docs/explanation/semantics-of-predicates.md", "docs/reference/learning.md", "docs/reference/streams.md"),
     *(
         "docs/how-to/from-opacus.md",

@@ -88,6 +88,20 @@ def test_what_exceeds_the_budget_is_refused_and_changes_nothing(account: Account
     assert account.left == Budget.none()
 
 
+def test_several_charges_are_asked_about_together_and_nothing_is_held_back(account: AccountLedger) -> None:
+    half = Budget(epsilon="1/2")
+    account.check_fits([(half, None), (half, None)], datasets=[VISITS])  # equality is allowed
+    with pytest.raises(BudgetExceeded, match="1 left; this release asks for ε = 7/6"):
+        account.check_fits([(half, None), (half, None), (Budget(epsilon="1/6"), None)], datasets=[VISITS])
+    with pytest.raises(BudgetExceeded):
+        account.check_fits([(half, None), (Budget(epsilon="1/4", delta="1/1000"), None)], datasets=[VISITS])
+    assert account.spent == Budget.none()
+    account.reserve(THIRD, datasets=[VISITS])
+    with pytest.raises(BudgetExceeded, match="2/3 left; this release asks for ε = 1"):
+        account.check_fits([(half, None), (half, None)], datasets=[VISITS])
+    assert account.spent == THIRD
+
+
 def test_an_answer_is_stored_with_its_charge_and_settles_it_once(account: AccountLedger, answered: Answered) -> None:
     reservation = account.reserve(THIRD, datasets=[VISITS], question="how many")
     release = answered(reservation)

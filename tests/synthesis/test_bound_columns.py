@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.synthesis import bound_columns, making
-from sfumato.synthesis.bound_columns import association, sharpened, sites_of
+from sfumato.synthesis.bound_columns import association, in_step, sharpened, sites_of
 from sfumato.synthesis.making import made_rows, nothing_forbidden
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals
 from sfumato.synthesis.row_search import searched
@@ -107,3 +107,17 @@ def test_a_search_over_pairs_alone_misses_tables_of_three(monkeypatch: pytest.Mo
     assert met is not None
     assert missed is not None
     assert missed > 2 * met
+
+
+def test_tables_of_three_columns_keep_in_step_with_columns_that_say_each_other() -> None:
+    """Beside the diagonal they have as much as the pair; tables without such a pair stay as they are."""
+    layout = Layout((3, 3, 2))
+    pairs = np.full((8, 8), 1 / 6, dtype=np.float32)
+    pairs[0:3, 3:6] = np.diag(np.array([0.5, 0.3, 0.2], dtype=np.float32))
+    blurred = np.full((3, 3, 2), 0.02, dtype=np.float32)
+    blurred[range(3), range(3)] += 0.05
+    found = in_step({(0, 1, 2): blurred}, pairs, layout)[0, 1, 2]
+    assert found.sum(axis=2) == pytest.approx(pairs[0:3, 3:6])
+    assert found[1, 1] == pytest.approx([0.15, 0.15])
+    pairs[0:3, 3:6] = 1 / 9
+    assert np.array_equal(in_step({(0, 1, 2): blurred}, pairs, layout)[0, 1, 2], blurred)

@@ -1,5 +1,7 @@
 """Bins that are chosen by private quantiles: charges add up to the ε that was asked for, and edges follow the data."""
 
+from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.errors import InvalidInput, Refused
+from sfumato.errors import BudgetExceeded, InvalidInput, Refused
 from sfumato.reports.verify import verify
 from sfumato.synthesis.columns import BinnedColumn
 from sfumato.tables import Table
@@ -19,6 +21,7 @@ from sfumato.tables.private_bins import FOR_BINS, PrivatelyBinned, edges_of, rou
 from sfumato.tables.queries.quantiles import Quantiles
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
 from sfumato.vault import Vault
+from tests.governance.homes import ACCOUNT, PATIENT, VISITS, furnished, sqlite_home
 
 ROWS = 2_000
 BOUNDS: dict[str, Any] = {
@@ -102,17 +105,69 @@ def test_persons_with_several_rows_are_protected_in_every_charge() -> None:
     assert vault.spent.epsilon == 5
 
 
-def test_nothing_is_charged_where_all_charges_together_do_not_fit() -> None:
-    vault, table = world(budget=sf.Budget(epsilon=1))
-    with pytest.raises(Refused, match="is left; nothing was read"):
-        table.synthesize(epsilon="11/10", rows=100, bins={"stay": sf.QuantileBins(4)})
-    with pytest.raises(Refused, match="is left; nothing was read"):
-        table.synthesize(epsilon=1, delta="1/1000", rows=100, bins={"stay": sf.QuantileBins(4)})
+BINS = {"stay": sf.QuantileBins(4)}
+FEW = ["sex", "stay"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "spend"),
+    [
+        (sf.Budget(epsilon=1), {"epsilon": "11/10"}),
+        (sf.Budget(epsilon="1/2"), {"epsilon": 1}),  # the edges alone fit: a tenth of it
+        (sf.Budget(epsilon="1/10"), {"epsilon": 1}),
+        (sf.Budget(epsilon=1), {"epsilon": 1, "delta": "1/1000"}),
+    ],
+    ids=str,
+)
+def test_nothing_is_charged_where_all_charges_together_do_not_fit(budget: sf.Budget, spend: dict[str, Any]) -> None:
+    vault, table = world(budget=budget)
+    with pytest.raises(BudgetExceeded, match="Nothing was read and nothing was spent") as caught:
+        table.synthesize(**spend, rows=100, bins=BINS)
+    assert "asked for together" in caught.value.__notes__[0]
     assert vault.spent == sf.Budget.none()
+
+
+def test_a_vault_kept_in_rho_has_no_private_bins() -> None:
     vault, table = world(budget=sf.Budget(rho=1))
     with pytest.raises(Refused, match="kept in ρ"):
-        table.synthesize(epsilon="1/2", rows=100, bins={"stay": sf.QuantileBins(4)})
+        table.synthesize(epsilon="1/2", rows=100, bins=BINS)
     assert vault.spent.rho == 0
+
+
+@pytest.mark.parametrize("level", ["department", "project", "dataset", "population"])
+def test_every_balance_of_a_ledger_is_asked_about_both_charges(level: str, tmp_path: Any) -> None:
+    """What the account has left says nothing of data and people that others draw on too."""
+    caps: dict[str, Any] = {level: sf.Budget(epsilon="1/2")}
+    with closing(furnished(sqlite_home(tmp_path), **caps)) as ledger:
+        vault = sf.Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT, population=500)
+        rows = stays().rename_columns(["patient_id", *stays().column_names[1:]])
+        limit = sf.Limit(groups=1, rows_per_group=1)
+        given: dict[str, Any] = {"keys": {"sex": ["F", "M"]}, "bounds": BOUNDS, "limit": limit}
+        table = vault.table(rows, name=VISITS.name, version=VISITS.edition, **given)
+        asked = table.synthesis(FEW, rows=100, bins=BINS)
+        with pytest.raises(BudgetExceeded):
+            asked.release(epsilon=1)
+        assert vault.spent == sf.Budget.none()
+        made = asked.release(epsilon="1/2", idempotency="night")
+        assert vault.spent == made.spend == sf.Budget(epsilon="1/2")
+        assert asked.release(epsilon="1/2", idempotency="night").rows == made.rows
+        assert vault.spent == made.spend
+
+
+def test_asked_again_nothing_is_charged_though_nothing_is_left() -> None:
+    vault, table = world(budget=sf.Budget(epsilon=1))
+    made = table.synthesize(FEW, epsilon=1, rows=100, bins=BINS)
+    assert vault.left == sf.Budget.none()
+    assert table.synthesize(FEW, epsilon=1, rows=100, bins=BINS).rows == made.rows
+    with pytest.raises(BudgetExceeded):
+        table.synthesis(FEW, rows=100, bins=BINS).release(epsilon=1, fresh=True)
+    # Edges that are paid for leave the tables as the only charge.
+    vault, table = world(budget=sf.Budget(epsilon=1))
+    asked = table.synthesis(FEW, rows=100, bins=BINS)
+    assert isinstance(asked, PrivatelyBinned)
+    question, amount = asked.questions(epsilon=1)["stay"]
+    question.release(epsilon=amount)
+    assert asked.release(epsilon=1).spend == vault.spent == sf.Budget(epsilon=1)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -165,10 +220,26 @@ def test_edges_are_never_none_and_never_the_same() -> None:
     assert rounded(Fraction(1, 3), Fraction(1)) == Fraction(333, 1_000)
 
 
-def test_an_error_after_the_edges_were_paid_for_says_so() -> None:
+def test_what_the_tables_would_be_refused_for_is_refused_before_the_edges_are_paid_for() -> None:
     vault, table = world()
     lacking = table.with_keys(nothing=["a", "b"])
-    with pytest.raises(InvalidInput, match="no column 'nothing'") as caught:
+    with pytest.raises(InvalidInput, match="no column 'nothing'"):
         lacking.synthesize(["nothing", "stay"], epsilon=1, rows=10, bins={"stay": sf.QuantileBins(3)})
+    assert vault.spent == sf.Budget.none()
+
+
+def test_an_error_after_the_edges_were_paid_for_says_so() -> None:
+    """Others may charge the account between the two charges."""
+    vault, table = world(budget=sf.Budget(epsilon=1))
+    asked = table.synthesis(rows=10, bins={"stay": sf.QuantileBins(3)})
+    assert isinstance(asked, PrivatelyBinned)
+    whole = asked.with_edges
+
+    def meanwhile(edges: Any) -> Any:
+        table.count().release(epsilon="1/2")
+        return whole(edges)
+
+    with pytest.raises(BudgetExceeded) as caught:
+        replace(asked, with_edges=meanwhile).release(epsilon=1)
     assert "chosen before it, for ε = 1/10" in caught.value.__notes__[0]
-    assert vault.spent == sf.Budget(epsilon="1/10")
+    assert vault.spent == sf.Budget(epsilon="6/10")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
 import sfumato as sf
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 from sfumato.reports.verify import verify
 from sfumato.synthesis.measured import MeasuredTable
 from sfumato.synthesis.related_result import SyntheticRelations
@@ -319,3 +319,14 @@ def test_steps_are_kept_where_columns_are_measured_alone() -> None:
     values = rows.codes[:, 0].reshape(100, 2)
     assert (values[:, 0] == values[:, 1]).all()
     assert 50 < values[:, 0].sum() < 90
+
+
+def test_persons_and_all_their_rows_are_one_charge_which_fits_or_is_not_made() -> None:
+    vault, above, below = world(budget=sf.Budget(epsilon=1))
+    for spend in ({"epsilon": "11/10"}, {"epsilon": 2}):
+        with pytest.raises(BudgetExceeded):
+            above.synthesize_related({"stays": child(below)}, persons=10, **spend)
+    assert vault.spent == sf.Budget.none()
+    made = above.synthesize_related({"stays": child(below)}, persons=10, epsilon=1)
+    assert made.release.charged == vault.spent == sf.Budget(epsilon=1)
+    assert above.synthesize_related({"stays": child(below)}, persons=10, epsilon=1).tables == made.tables

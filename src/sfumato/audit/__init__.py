@@ -5,6 +5,7 @@ never prove privacy: where nothing was found, nothing was found.
 """
 
 from sfumato.audit.bounds import epsilon_lower_bound
+from sfumato.audit.gradient_attack import gradient_attack, gradient_attack_accuracy
 from sfumato.audit.membership import (
     MembershipAuc,
     auc_bound,
@@ -16,6 +17,8 @@ from sfumato.audit.membership import (
     membership_split,
     row_density,
 )
+from sfumato.audit.one_run import OneRunAudit, canary_evidence, judged_evidence, trained
+from sfumato.audit.one_run_plot import audit_chart
 from sfumato.audit.reference_models import (
     ModelMembership,
     PrivacyCurve,
@@ -33,13 +36,19 @@ __all__ = [
     "Drawn",
     "MembershipAuc",
     "ModelMembership",
+    "OneRunAudit",
     "PrivacyCurve",
     "Verdict",
     "auc_bound",
     "audit",
+    "audit_chart",
+    "canary_evidence",
     "closest_record",
     "epsilon_lower_bound",
     "gaussian_auc_bound",
+    "gradient_attack",
+    "gradient_attack_accuracy",
+    "judged_evidence",
     "likelihood_ratio",
     "lira_scores",
     "membership_auc",
@@ -48,4 +57,5 @@ __all__ = [
     "model_membership",
     "rmia_scores",
     "row_density",
+    "trained",
 ]

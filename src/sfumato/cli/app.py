@@ -12,10 +12,12 @@ from sfumato.cli import (
     account,
     audit,
     audit_membership,
+    audit_model,
     ballot,
     budget,
     certificate,
     demo,
+    demo_attacks,
     evidence,
     graph,
     keys,
@@ -85,6 +87,7 @@ app = typer.Typer(
     # A pretty traceback can print local variables, and those can hold rows.
     pretty_exceptions_enable=False,
 )
+demo.demo.command("attacks")(demo_attacks.attacks)
 app.add_typer(demo.demo, name="demo")
 app.command("query")(query.query)
 app.command("suggest-limit")(suggest_limit.suggest_limit)
@@ -97,6 +100,7 @@ app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
 audit.audit.command("membership")(audit_membership.membership)
+audit.audit.command("model")(audit_model.model)
 app.add_typer(audit.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)

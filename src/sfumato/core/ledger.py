@@ -89,6 +89,16 @@ class AccountLedger(Protocol):
         """Charge before anything is read, or refuse with the numbers and change nothing."""
         ...
 
+    def check_fits(
+        self,
+        charges: Sequence[tuple[Budget, PrivacyEvent | None]],
+        *,
+        datasets: Sequence[Dataset] = (),
+        reads: tuple[str, str] | None = None,
+    ) -> None:
+        """Refuse charges that do not fit together as the account stands now; changes nothing and holds nothing back."""
+        ...
+
     def given(self, reservation: Reservation) -> Release | None:
         """The answer that a charge was settled with; None while it is open."""
         ...

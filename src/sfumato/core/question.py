@@ -4,7 +4,7 @@ The query is a declaration without data; the gate alone can answer it. Asking fo
 ε never opens the data.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -21,7 +21,7 @@ from sfumato.core.units import Unit
 from sfumato.core.view import View
 from sfumato.errors import InvalidInput
 
-__all__ = ["Gate", "Preview", "Question", "question_text"]
+__all__ = ["Gate", "Intended", "Preview", "Question", "question_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -84,6 +84,19 @@ class Preview:
     __repr__ = __str__
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intended:
+    """One of several questions that are about to be released, as each of them will be."""
+
+    query: Query
+    spend: Budget
+    fresh: bool = False
+    """Whether it is charged though the same may have been asked before."""
+    idempotency: str | None = None
+    known: bool = True
+    """False where an answer before it decides what is asked exactly: then all of its spend counts."""
+
+
 class Gate(Protocol):
     """The one way to data: whoever charges, reads, draws, signs and stores."""
 
@@ -98,6 +111,10 @@ class Gate(Protocol):
         even_if_useless: bool,
     ) -> Release:
         """Charge, then read; store, then deliver."""
+        ...
+
+    def check_fits(self, questions: Sequence[Intended], *, reads: tuple[str, str] | None) -> Budget:
+        """What several questions would cost; refused where that does not fit together, before the first is charged."""
         ...
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:

@@ -14,11 +14,12 @@ from sfumato.core.budget import Budget
 from sfumato.core.cut import cut_of
 from sfumato.core.data_kind import Limitable, SomeStore
 from sfumato.core.documents import check_types
+from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, decimal_up, natural, non_negative, positive
 from sfumato.core.interrupts import FAILED, attempt, check_outside
 from sfumato.core.limits import Limit
 from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query, ReleasedQuery, SquaredError
-from sfumato.core.question import Preview
+from sfumato.core.question import Intended, Preview
 from sfumato.core.release import Release, delivered_again
 from sfumato.core.stored import Stored
 from sfumato.errors import EngineFailed, InvalidInput, LedgerError, Refused, Unsupported
@@ -133,14 +134,8 @@ class ReleaseGate:
     ) -> Release:
         """Charge, then read; store, then deliver. The same question is answered from storage, at no cost."""
         check_outside()
-        spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
-        store, asked = self._store(query)
-        unit, limit = self.notary.unit, store.limit(asked)
-        sensitivity = asked.sensitivity(unit, limit)
-        mechanism = asked.mechanism(sensitivity, unit, spend)
-        priced = self.notary.priced(asked, mechanism, limit, sensitivity, spend, store.derived(asked))
-        private = store.private(asked)
-        useless = None if even_if_useless else store.says_nothing(asked, mechanism.law)
+        store, priced, private, why_not = self._priced(query, spend)
+        useless = None if even_if_useless else why_not
         if fresh:
             _check_useful(useless)
             return self._answered(store, priced, private, idempotency=idempotency, reads=reads)
@@ -154,6 +149,45 @@ class ReleaseGate:
                 return stored
             _check_useful(useless)
             return self._answered(store, priced, private, idempotency=idempotency, reads=reads)
+
+    def check_fits(self, questions: Sequence[Intended], *, reads: tuple[str, str] | None) -> Budget:
+        """What these questions would cost; refused where one would be, or where the charges do not fit together.
+
+        Whoever asks several questions that belong together asks this first, so that nothing is spent where the last is
+        refused. What is stored, or was charged under its key, costs nothing more.
+
+        Guarantee: a function of the declarations and of the ledger alone; no row is read, and nothing is charged or
+        held back. Assumes: nobody else charges the account between this and the last charge.
+        """
+        check_outside()
+        charges: list[tuple[Budget, PrivacyEvent | None]] = []
+        datasets: dict[Dataset, None] = {}
+        for asked in questions:
+            store, priced, private, useless = self._priced(asked.query, asked.spend)
+            looked_up = asked.known and not asked.fresh
+            if looked_up and self.notary.ledger.stored(priced.question, private, reads=reads) is not None:
+                continue
+            if asked.idempotency is not None and self.notary.ledger.named(asked.idempotency) is not None:
+                continue
+            _check_useful(useless)
+            self._check_readable(store, priced.query, private)
+            charges.append((priced.charge if asked.known else asked.spend, priced.event))
+            datasets.update(dict.fromkeys(private))
+        if charges:
+            self.notary.ledger.check_fits(charges, datasets=tuple(datasets), reads=reads)
+        return sum((cost for cost, _ in charges), start=Budget.none())
+
+    def _priced(
+        self, query: Query, spend: Budget
+    ) -> tuple[SomeStore, Priced[DrawnMechanism], Sequence[Dataset], str | None]:
+        """The store that answers, the price, the private data behind it, and why the answer would say nothing."""
+        spend = Budget.asked(epsilon=spend.epsilon, delta=spend.delta)
+        store, asked = self._store(query)
+        unit, limit = self.notary.unit, store.limit(asked)
+        sensitivity = asked.sensitivity(unit, limit)
+        mechanism = asked.mechanism(sensitivity, unit, spend)
+        priced = self.notary.priced(asked, mechanism, limit, sensitivity, spend, store.derived(asked))
+        return store, priced, store.private(asked), store.says_nothing(asked, mechanism.law)
 
     def _answered(
         self,
@@ -171,21 +205,7 @@ class ReleaseGate:
         read.
         """
         query, ledger = priced.query, self.notary.ledger
-        closed = next((dataset for dataset in private if ledger.closed(dataset)), None)
-        if closed is not None:
-            raise Refused(
-                f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
-                "what a row holds. Nothing was read and nothing was spent. Repair the data and declare a new version."
-            )
-        store.check_fit(query)
-        stored = store.stored(query)
-        for dataset, what in stored.items():
-            if ledger.shut(dataset, what):
-                raise Refused(
-                    f"what {dataset.name!r} reads was closed under another name, after its engine failed: whether "
-                    "another question fails could reveal what a row holds. Nothing was read and nothing was spent. "
-                    "Repair the data and declare a new version."
-                )
+        stored = self._check_readable(store, query, private)
         reservation = ledger.reserve(
             priced.charge,
             datasets=private,
@@ -219,6 +239,26 @@ class ReleaseGate:
             if given is None:
                 raise
             return given  # another process finished the same request first: its answer is the one that counts
+
+    def _check_readable(self, store: SomeStore, query: Query, private: Sequence[Dataset]) -> Mapping[Dataset, Stored]:
+        """Where the rows lie; refused where they were closed, or have not the columns that are asked for."""
+        ledger = self.notary.ledger
+        closed = next((dataset for dataset in private if ledger.closed(dataset)), None)
+        if closed is not None:
+            raise Refused(
+                f"{closed.name!r} was closed after its engine failed: whether another question fails could tell "
+                "what a row holds. Nothing was read and nothing was spent. Repair the data and declare a new version."
+            )
+        store.check_fit(query)
+        stored = store.stored(query)
+        for dataset, what in stored.items():
+            if ledger.shut(dataset, what):
+                raise Refused(
+                    f"what {dataset.name!r} reads was closed under another name, after its engine failed: whether "
+                    "another question fails could reveal what a row holds. Nothing was read and nothing was spent. "
+                    "Repair the data and declare a new version."
+                )
+        return stored
 
     def _noisy(self, store: SomeStore, query: Query, mechanism: DrawnMechanism) -> Answer | None:
         """Read and draw; None where that failed. Exact numbers, and an engine's words that may quote data, end here.

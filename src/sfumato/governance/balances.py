@@ -5,6 +5,7 @@ order (the sum of losses there). There is none by privacy loss distributions, wh
 fixed beforehand (docs/proofs/filters.md).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -18,7 +19,7 @@ from sfumato.core.statement import Account
 from sfumato.core.units import Unit
 from sfumato.errors import BudgetExceeded, InvalidInput, Refused, Unsupported
 
-__all__ = ["Balance"]
+__all__ = ["Balance", "check_together"]
 
 LONGEST = 24
 _NOTHING = Fraction(0)
@@ -227,6 +228,22 @@ class Balance:
             "Nothing was read and nothing was spent.\n"
             f"Ask for less, or have whoever answers for the budget raise it.{most}"
         )
+
+
+def check_together(draws: Iterable[tuple[Balance, Budget, Fraction | None]]) -> None:
+    """Refuse what is drawn on balances where it does not fit all together, by their names; changes nothing.
+
+    >>> from sfumato.core.units import user
+    >>> small = Balance(name="x", unit=user("id", relation="replace"), cap=Budget(epsilon=1))
+    >>> check_together([(small, Budget(epsilon="1/2"), None), (small, Budget(epsilon="1/2"), None)])
+    """
+    found: dict[str, tuple[Balance, Budget, Fraction | None]] = {}
+    for balance, cost, loss in draws:
+        _, drawn, lost = found.get(balance.name, (balance, Budget.none(), None))
+        whole = Budget(epsilon=drawn.epsilon + cost.epsilon, delta=min(Fraction(1), drawn.delta + cost.delta))
+        found[balance.name] = balance, whole, lost if loss is None else (lost or _NOTHING) + loss
+    for balance, cost, loss in found.values():
+        balance.admit(cost, loss)
 
 
 def _sum(amount: Fraction, times: int, more: Fraction) -> Fraction:

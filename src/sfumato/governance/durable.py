@@ -25,7 +25,7 @@ from sfumato.core.statement import Account
 from sfumato.core.stored import Stored
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.balances import Balance
+from sfumato.governance.balances import Balance, check_together
 from sfumato.governance.charging import approvals_of, lines_of, standing_lines, window_balances
 from sfumato.governance.entries import Advanced, Committed, DataClosed, DatasetClosed, Released, Reserved, Started
 from sfumato.governance.key_documents import Role
@@ -33,6 +33,7 @@ from sfumato.governance.ledger_state import (
     Charge,
     account_line,
     admit,
+    drawn_on,
     question_key,
     request_of,
 )
@@ -281,6 +282,32 @@ class DurableLedger:
                 account = self._stated(transaction, next(balance for balance in charged if balance.name == own))
                 number = writing.append(replace(entry, account=account), charged).head.number
         return Reservation(number=number, cost=cost, account=account, reads=reads), found
+
+    def check_fits(
+        self,
+        charges: Sequence[tuple[Budget, PrivacyEvent | None]],
+        *,
+        datasets: Sequence[Dataset] = (),
+        reads: tuple[str, str] | None = None,
+    ) -> None:
+        """Refuse charges that do not fit together as all that they count against stands now; writes nothing.
+
+        It holds nothing back: whoever else charges the account meanwhile may take what was left.
+        """
+        reads = self.reads if reads is None else reads
+        if reads is not None:
+            check_days(reads)
+        draws: list[tuple[Balance, Budget, Fraction | None]] = []
+        with self.ledger.record.reading() as transaction:
+            at = self.ledger.record.time(transaction)
+            self._check_signer(transaction, at)
+            for cost, event in charges:
+                self._permitted(transaction, datasets, at, cost)
+                self.ledger.lease.check_size(transaction, cost)
+                lines = lines_of(transaction, self.path, unit=self.unit, datasets=datasets, cost=cost, reads=reads)
+                losses = dict(self._losses(transaction, lines, event))
+                draws += [(*drawn_on(transaction, line, cost), losses.get(line)) for line in lines]
+        check_together(draws)
 
     def _found_open(self, writing: Writing, charge: Charge) -> bool:
         """Enter that rows may be read once more for a charge that was open before, where a witness is named.

@@ -117,13 +117,14 @@ class Lease:
         if last is None:
             raise _UsedUp
         if not self._bears(last, end, cost):
-            if not named.lease.covers(cost):
-                raise Refused(
-                    f"this release asks for {cost}, and a ledger with a witness charges at most {named.lease} beyond "
-                    "what the witness has seen. Nothing was read and nothing was spent. Ask for less, or have a larger "
-                    "lease decided: sfumato witness name"
-                )
+            _check_size(named.lease, cost)
             raise _UsedUp
+
+    def check_size(self, transaction: Transaction, cost: Budget) -> None:
+        """Refuse a charge that is larger than a whole lease, which no renewal makes room for."""
+        named = transaction.decision_state().witness
+        if named is not None:
+            _check_size(named.lease, cost)
 
     def has_seen(self, transaction: Transaction, number: int) -> bool:
         """Whether a charge, by its number, is in what the witness has seen, so that no lease bounds what is drawn."""
@@ -357,3 +358,12 @@ def holds(transaction: Transaction, head: WitnessedHead) -> bool:
 
 def _sums(head: Head) -> tuple[int, Fraction, Fraction]:
     return head.number, head.epsilon, head.delta
+
+
+def _check_size(lease: Budget, cost: Budget) -> None:
+    if not lease.covers(cost):
+        raise Refused(
+            f"this release asks for {cost}, and a ledger with a witness charges at most {lease} beyond what the "
+            "witness has seen. Nothing was read and nothing was spent. Ask for less, or have a larger lease decided: "
+            "sfumato witness name"
+        )

@@ -17,7 +17,7 @@ from sfumato.core.release import Release
 from sfumato.core.stored import Stored, moment
 from sfumato.core.units import Unit
 from sfumato.errors import LedgerError, NotDeclared, Refused
-from sfumato.governance.balances import Balance
+from sfumato.governance.balances import Balance, check_together
 
 __all__ = ["MemoryLedger"]
 
@@ -134,6 +134,19 @@ class MemoryLedger:
             if lasts is None:  # one that never goes stale may be gone on with
                 self._questions[reservation.number] = (question, reservation)
             return reservation
+
+    def check_fits(
+        self,
+        charges: Sequence[tuple[Budget, PrivacyEvent | None]],
+        *,
+        datasets: Sequence[Dataset] = (),
+        reads: tuple[str, str] | None = None,
+    ) -> None:
+        """Refuse charges that do not fit together as the account stands now; changes nothing and holds nothing back."""
+        del datasets, reads
+        with self._lock:
+            losses = [self._balance.lost(event) for _, event in charges]
+            check_together((self._balance, cost, loss) for (cost, _), loss in zip(charges, losses, strict=True))
 
     def named(self, idempotency: str) -> None:
         """None: no charge has a key here."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sfumato.learning.paradigms.triplets import own_pairs, triplets
     from sfumato.learning.refusals import check_uncoupled
     from sfumato.learning.scattering import Scattering, group_normalised
+    from sfumato.learning.sealed_canaries import Canaries
     from sfumato.learning.step_view import StepView
     from sfumato.learning.trainer import Plan, Trained, Trainer
     from sfumato.learning.tuner import SearchPlan, TunedModel, Tuner
@@ -68,6 +69,7 @@ __all__ = [
     "BandedSums",
     "BestOfRuns",
     "CSVLogger",
+    "Canaries",
     "ClippedLogits",
     "ClippedSum",
     "CloserModel",
@@ -189,6 +191,7 @@ _HOME = {
     "EarlyStop": "sfumato.learning.evaluation",
     "Evaluator": "sfumato.learning.evaluation",
     "CSVLogger": "sfumato.learning.loggers",
+    "Canaries": "sfumato.learning.sealed_canaries",
     "TensorBoardLogger": "sfumato.learning.loggers",
     "OpenRun": "sfumato.learning.open_run",
     "OpenStep": "sfumato.learning.open_run",

@@ -37,13 +37,15 @@ def trained(
     follows: bool,
     groups: int = 1,
     clips: "Clips | None" = None,
+    canaries: int = 0,
     method: str = "method",
     own: Mapping[str, Word] | None = None,
 ) -> Description:
     """A trained model.
 
     ``way`` is how units come into steps: ``all``, ``sampled``, ``cycle``, or ``turns``, samples of one of ``groups``
-    after the other. ``follows`` says that the clip followed a noisy count, ``clips`` are those of groups of layers.
+    after the other. ``follows`` says that the clip followed a noisy count, ``clips`` are those of groups of layers,
+    ``canaries`` how many invented units there were for an audit.
     ``method`` begins the key of how a step was made, and ``own`` are the figures of that method alone.
     """
     figures: dict[str, Word] = {
@@ -63,6 +65,9 @@ def trained(
         figures["layers"] = f"{len(clips):,}"
         figures["clips"] = ", ".join(f"{name or '*'}: {decimal_up(one)}" for name, one in clips)
     besides = (("lesson.follows",) if follows else ()) + (() if clips is None else ("lesson.layers",))
+    if canaries:
+        figures["canaries"] = f"{canaries:,}"
+        besides = (*besides, "lesson.canaries")
     facts: dict[str, Word] = {
         "noise": phrase(f"fact.noise_{way if way in ('cycle', 'turns') else 'trained'}", **figures)
     }

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["Laid", "LateRows", "OpenedRows", "ReadRows", "fits_on"]
+__all__ = ["Laid", "LateRows", "OpenedRows", "ReadRows", "UnitRows", "fits_on"]
 
 
 class ReadRows(Protocol):
@@ -64,6 +64,18 @@ class LateRows(Protocol):
 
     def opened(self) -> OpenedRows:
         """Read what is needed to lay out units; called after the charge."""
+        ...
+
+
+class UnitRows(Protocol):
+    """Units as a run needs them: made-up ones before the charge, and the rows after it."""
+
+    def example(self, size: int) -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
+        """Made-up units: inputs, targets, present. Public."""
+        ...
+
+    def laid(self, key: bytes) -> "Laid":
+        """Read the data and lay it out, after the charge. Sensitive: all."""
         ...
 
 

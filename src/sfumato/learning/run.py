@@ -38,7 +38,7 @@ from sfumato.learning.device_steps import DeviceSteps
 from sfumato.learning.draws import Draws
 from sfumato.learning.engine import ClippedSum, Engine
 from sfumato.learning.given import RunState, Tree
-from sfumato.learning.laid import Laid
+from sfumato.learning.laid import Laid, UnitRows
 from sfumato.learning.library_code import LibraryCode
 from sfumato.learning.listeners import Unheard, check_nobody_listens, forget_memory, shared_hooks
 from sfumato.learning.loss_facts import LossFacts
@@ -52,7 +52,6 @@ from sfumato.learning.shielded import shielded
 from sfumato.learning.silence import silence
 from sfumato.learning.training import Training
 from sfumato.learning.unchanged import Unchanged
-from sfumato.learning.units import Units
 from sfumato.learning.weights import packed, unpacked, weights_digest
 from sfumato.noise import Words
 
@@ -86,7 +85,7 @@ class Run(Checkpointed):
         *,
         model: nn.Module,
         loss: Callable[..., Tensor],
-        units: Units,
+        units: UnitRows,
         optimizer: Callable[[nn.Module], torch.optim.Optimizer],
         grad_mode: str,
         max_physical_batch_size: int,

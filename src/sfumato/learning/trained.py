@@ -6,6 +6,7 @@ from fractions import Fraction
 from torch import nn
 
 from sfumato.core.release import Release
+from sfumato.learning.sealed_canaries import RevealedCanaries
 
 __all__ = ["Trained"]
 
@@ -15,7 +16,7 @@ class Trained:
     """A trained model and what it cost. Public: all of it.
 
     ``release`` has the certificate, which identifies the weights by their digest; ``curve`` is the ε after some of the
-    steps, at the δ of the run.
+    steps, at the δ of the run. ``canaries`` are those of the run, with their coins, where there were any.
     """
 
     model: nn.Module
@@ -23,3 +24,4 @@ class Trained:
     epsilon: Fraction
     delta: Fraction
     curve: tuple[tuple[int, Fraction], ...]
+    canaries: RevealedCanaries | None = None

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from sfumato.core.exact import Exact, natural, positive
 from sfumato.core.query import Mechanism
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.gate.sealed import charge_of, locked, read_sealed
 from sfumato.gate.session import SessionGate
@@ -30,6 +31,8 @@ from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
 from sfumato.learning.given_units import check_units
 from sfumato.learning.hints import suggested_batch, suggested_rate
+from sfumato.learning.joined_rows import JoinedUnits
+from sfumato.learning.laid import UnitRows
 from sfumato.learning.listeners import check_no_hooks, check_nobody_listens
 from sfumato.learning.multiplicity import Multiplied
 from sfumato.learning.noisy_sums import NoisySums
@@ -39,6 +42,7 @@ from sfumato.learning.progress import Spending, bar
 from sfumato.learning.refusals import check_uncoupled
 from sfumato.learning.run import Callback, Run
 from sfumato.learning.schedules import Rate, first_rate, made_schedule
+from sfumato.learning.sealed_canaries import Canaries, RevealedCanaries
 from sfumato.learning.step_view import StepCallback, StepView, checked_callbacks
 from sfumato.learning.trained import Trained
 from sfumato.learning.training import Training
@@ -96,6 +100,7 @@ class Trainer:
         clip: Clip = 1,
         grad_mode: str = "auto",
         augmentations: Multiplied | None = None,
+        canaries: Canaries | None = None,
     ) -> None:
         self._check_loss(model, loss)
         check_units(data)
@@ -109,10 +114,27 @@ class Trainer:
         self._gate, self._model, self._loss, self._units = gate, model, loss, data
         self._clip, self._clips = clips_of(clip)
         self._grad_mode, self._augmentations = grad_mode, augmentations
+        self._canaries = self._checked_canaries(canaries)
         self._parameters = sum(one.numel() for one in model.parameters() if one.requires_grad)
         if not self._parameters:
             raise InvalidInput("the model has no parameter to train; nothing was done.")
         self._try_out(2)
+
+    def _checked_canaries(self, canaries: Canaries | None) -> Canaries | None:
+        """Refuse canaries that cannot be units of a run; reads nothing."""
+        if canaries is None:
+            return None
+        if type(canaries) is not Canaries or self._augmentations is not None:
+            raise InvalidInput(
+                "canaries must be learning.Canaries(…), and go with no augmentations; nothing was read or spent."
+            )
+        if self._gate.unit.relation is not Relation.ADD_REMOVE:
+            raise Refused(
+                "a canary is in or out, and this vault's relation is replace, under which nobody comes or goes; "
+                "nothing was read and nothing was spent. Audit a run of a vault with relation='add/remove'."
+            )
+        canaries.check(self._units)
+        return canaries
 
     def _check_loss(self, model: nn.Module, loss: object) -> None:
         """Refuse what cannot be trained by its class."""
@@ -241,7 +263,7 @@ class Trainer:
         begun = self._begun(plan, ways, checkpoint, idempotency, resume=resume)
         if isinstance(begun, Trained):
             return begun
-        run, spending = begun
+        run, spending, revealed = begun
         spend = plan.spend.epsilon, plan.spend.delta
 
         def after() -> bool:
@@ -254,7 +276,7 @@ class Trainer:
                 run.advance(min(plan.every - run.step % plan.every, run.left), after if told else None)
                 run.tell(callback)
                 told_steps(run.step)
-        return self._trained(run.finish(self._model), spending)
+        return self._trained(run.finish(self._model), spending, revealed)
 
     def run(
         self,
@@ -302,14 +324,24 @@ class Trainer:
                 "this run has ended, and its weights were put into the model again; nothing was read and nothing was "
                 "spent. trainer.fit(…, resume=True) hands over its release."
             )
-        return OpenRun(*begun, plan.spend, self._loss, lambda run, spent: self._trained(run.finish(self._model), spent))
+        opened, spending, revealed = begun
+
+        def end(run: Run, spending: Spending) -> Trained:
+            return self._trained(run.finish(self._model), spending, revealed)
+
+        return OpenRun(opened, spending, plan.spend, self._loss, end)
 
     def _begun(
         self, plan: Plan, ways: "_Ways", checkpoint: str | Path | None, idempotency: str | None, *, resume: bool
-    ) -> "Trained | tuple[Run, Spending]":
+    ) -> "Trained | tuple[Run, Spending, RevealedCanaries | None]":
         """Charge a run, or find its charge again; whatever can be refused is refused before. One that has ended is told
         again."""
         path = None if checkpoint is None else Path(checkpoint)
+        if self._canaries is not None and (path is not None or idempotency is not None or resume):
+            raise InvalidInput(
+                "the coins of canaries are drawn for one run and kept in no file; nothing was read and nothing was "
+                "spent. Leave checkpoint, idempotency and resume out, or the canaries."
+            )
         make = partial(made_optimiser, ways.optimizer, self._model, rate=plan.rate)
         schedule = partial(made_schedule, ways.scheduler, ways.lr, ways.optimizer)
         trial = rehearse(make, self._model, ways.average)  # what cannot be copied or learned with is refused here
@@ -323,6 +355,7 @@ class Trainer:
             _hold(held, path, idempotency, resume=resume)
             if resume and path is not None and (told := self._told(plan, path, idempotency, ways.average)) is not None:
                 return told
+            units, plan, revealed = self._with_canaries(plan)
             limit = plan.query.limit(self._gate.unit)
             again = partial(self._gate.find, charge=_charge(path, idempotency)) if resume else None
             find = again or self._gate.open
@@ -332,7 +365,7 @@ class Trainer:
                 opened,
                 model=self._model,
                 loss=self._loss,
-                units=self._units,
+                units=units,
                 optimizer=make,
                 grad_mode=self._grad_mode,
                 max_physical_batch_size=plan.max_physical_batch_size,
@@ -350,7 +383,17 @@ class Trainer:
             run.resume()
         else:
             run.start()
-        return run, _spending(opened.priced.event, plan)
+        return run, _spending(opened.priced.event, plan), revealed
+
+    def _with_canaries(self, plan: Plan) -> tuple[UnitRows, Plan, RevealedCanaries | None]:
+        """The units of a run, and its declaration with the hash of the coins: drawn here, before the charge."""
+        if self._canaries is None:
+            return self._units, plan, None
+        sealed = self._canaries.sealed()
+        query = replace(plan.query, canaries=(len(sealed.coins), sealed.commitment))
+        before = {name: one.detach().cpu().clone() for name, one in self._model.named_parameters()}
+        revealed = RevealedCanaries(sealed=sealed, before=before, loss=self._loss)
+        return JoinedUnits(units=self._units, canaries=sealed), replace(plan, query=query), revealed
 
     def _check_noise(self, noise: Correlated | None) -> None:
         """Refuse noise that a run cannot have."""
@@ -385,7 +428,7 @@ class Trainer:
         """How long a step of the learning rate takes the gradient of one unit to be."""
         return self._clip
 
-    def _trained(self, release: Release, spending: Spending) -> Trained:
+    def _trained(self, release: Release, spending: Spending, revealed: RevealedCanaries | None = None) -> Trained:
         said = release.statement
         return Trained(
             model=self._model,
@@ -393,6 +436,7 @@ class Trainer:
             epsilon=said.spend.epsilon,
             delta=said.spend.delta,
             curve=spending.curve,
+            canaries=revealed,
         )
 
     def _told(self, plan: Plan, path: Path, idempotency: str | None, average: Average | None) -> Trained | None:

@@ -66,6 +66,8 @@ class Training:
     done: int = 0
     clips: Clips | None = field(default=None, metadata={LEFT_OUT: True})
     """The clip of each group of layers, by the beginning of their names, where there are such groups."""
+    canaries: tuple[int, str] | None = field(default=None, metadata={LEFT_OUT: True})
+    """How many invented units there were for an audit, and the hash of their coins, where there were any."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clip", positive(self.clip, "clip"))
@@ -76,11 +78,12 @@ class Training:
             natural(getattr(self, name), name, most=STEPS if name == "steps" else MOST)
         natural(self.done, "done", least=0, most=self.steps)
         self._check_clips()
+        self._check_canaries()
         if self.units == "user" and self.times != 1:
             raise InvalidInput("a person is one unit where units are users; nothing was done. Leave times out.")
         if self.units != "user" and self.records != 1:
             raise InvalidInput("records is how many rows of a person count, and 1 where units are not users.")
-        if self.weights and (len(self.weights) != DIGEST or set(self.weights) - set("0123456789abcdef")):
+        if self.weights and not _is_digest(self.weights):
             raise InvalidInput("weights are identified by 64 hexadecimal digits; nothing was done.")
 
     @property
@@ -131,6 +134,7 @@ class Training:
             way=ways.get(noise.KIND, "all" if self.rate == 1 else "sampled"),
             groups=getattr(noise, "groups", 1),
             clips=self.clips,
+            canaries=0 if self.canaries is None else self.canaries[0],
             follows=noise.KIND == "mechanism.adaptive_sums",
             method=method,
             own=own,
@@ -191,6 +195,13 @@ class Training:
             raise InvalidInput("the clips of groups are together longer than the clip; nothing was done.")
         object.__setattr__(self, "clips", groups)
 
+    def _check_canaries(self) -> None:
+        if self.canaries is None:
+            return
+        natural(self.canaries[0], "the number of canaries", most=MOST)
+        if not _is_digest(self.canaries[1]):
+            raise InvalidInput("the coins of canaries are identified by 64 hexadecimal digits; nothing was done.")
+
     def _check_protected(self, unit: Unit, limit: Limit | None) -> None:
         """Refuse whom this run does not protect, and sampling that would be claimed for others than are sampled."""
         if not isinstance(unit, Record | User):
@@ -216,6 +227,10 @@ class Training:
                 f"{self.rate}. Nothing was read and nothing was spent. Sample persons (ids=…, "
                 "max_records_per_unit=…), or train on all units in each step (batch = n_units)."
             )
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == DIGEST and not set(text) - set("0123456789abcdef")
 
 
 def _at_least_one(rate: Fraction, times: int) -> str:

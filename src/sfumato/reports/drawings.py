@@ -6,6 +6,7 @@ Each is drawn twice, for a wide screen and for a phone, and the page shows one o
 from dataclasses import dataclass, fields
 
 from sfumato.core.extras import need
+from sfumato.core.foreign import ChartSpec
 from sfumato.core.release import Release
 from sfumato.errors import MissingExtra, Unsupported
 from sfumato.reports.catalogue import message
@@ -15,7 +16,7 @@ from sfumato.reports.plots.saving import svg_of
 from sfumato.reports.plots.theme import THEMES, Palette
 from sfumato.reports.rendering import Markup
 
-__all__ = ["Drawing", "drawing", "paint"]
+__all__ = ["Drawing", "drawing", "laid_out", "paint"]
 
 WASH = {"light": "#f5f7fa", "dark": "#1d2126"}  # behind what should stand out a little from the paper
 PADDING = {"left": 12, "right": 12, "top": 4, "bottom": 4}  # letters are wider in some fonts of readers than in ours
@@ -42,14 +43,19 @@ def drawing(release: Release, kind: str, language: str) -> Drawing | None:
         spec = draw(release, kind, language, "light").to_dict()
     except (MissingExtra, Unsupported):
         return None
-    title = spec.pop("title")
-    spec["padding"] = PADDING
+    return laid_out(spec, label=message(language, f"page.picture_{kind}"))
+
+
+def laid_out(spec: ChartSpec, *, label: str) -> Drawing:
+    """A dressed chart, as a specification of Vega-Lite in the light theme, for a page; ``label`` says what it shows."""
+    title = spec["title"]
+    bare = {name: part for name, part in spec.items() if name != "title"} | {"padding": PADDING}
     return Drawing(
         title=title["text"],
         lines=tuple(title.get("subtitle", ())),
-        label=message(language, f"page.picture_{kind}"),
-        roomy=Markup(svg_of(spec)),
-        narrow=Markup(svg_of(narrowed(spec))),
+        label=label,
+        roomy=Markup(svg_of(bare)),
+        narrow=Markup(svg_of(narrowed(bare))),
     )
 
 

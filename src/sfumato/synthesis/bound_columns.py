@@ -4,7 +4,7 @@ Whatever changes one column of a row at a time can pass from one code to the nex
 occur. So it stays where it began, or leaves such pairs behind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals
 
-__all__ = ["BoundColumns", "association", "sharpened", "sites_of"]
+__all__ = ["BoundColumns", "association", "in_step", "sharpened", "sites_of"]
 
 BOUND = 0.9
 """Goodman and Kruskal's λ from which one column nearly says the other."""
 MOST_TOGETHER = 512
 """Combinations of values of columns that are moved together."""
+TINY = np.float32(1e-30)
 CHANCE = 3.0  # standard deviations of noise: a cell whose noisy count is below this may be empty
 
 
@@ -90,4 +91,24 @@ def sharpened(pairs: Reals, tables: Sequence[MeasuredTable], layout: Layout, tot
         if rest > 0:
             fitted = np.where(small, fitted * factor, fitted * np.float32(1 + held * (1 - float(factor)) / rest))
             found[one, two], found[two, one] = fitted, fitted.T
+    return found
+
+
+def in_step(threes: Mapping[tuple[int, ...], Reals], pairs: Reals, layout: Layout) -> dict[tuple[int, ...], Reals]:
+    """Tables of three columns, two of which nearly say each other, with as little beside the diagonal as the pair has.
+
+    They are scaled to the pair; else rows would be brought to pairs that hardly occur, one table against the other.
+    """
+    found = dict(threes)
+    for columns in threes:
+        for axis in range(3):
+            one, two = (column for place, column in enumerate(columns) if place != axis)
+            pair = pairs[layout.parts[one], layout.parts[two]]
+            if association(pair) < BOUND:
+                continue
+            held = found[columns].sum(axis=axis, keepdims=True)
+            wanted = np.expand_dims(pair, axis)
+            found[columns] = (found[columns] * np.where(held > 0, wanted / np.maximum(held, TINY), 0)).astype(
+                np.float32
+            )
     return found

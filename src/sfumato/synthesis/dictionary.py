@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.description import Listed, Phrase, Word, phrase, plain
-from sfumato.core.release import presenter_of
+from sfumato.core.release import Release, presenter_of
 from sfumato.core.spreadsheet import harmless_cell
 from sfumato.core.terminal import harmless_text
 from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn
@@ -16,7 +16,16 @@ from sfumato.synthesis.declared import Cell, DeclaredRows, NeverRule, bins_of, k
 if TYPE_CHECKING:
     from sfumato.synthesis.result import SyntheticTable
 
-__all__ = ["as_code", "counted_words", "dictionary"]
+__all__ = [
+    "about_column",
+    "as_code",
+    "as_text",
+    "counted_words",
+    "dictionary",
+    "has_formulas",
+    "limit_words",
+    "made_words",
+]
 
 
 def dictionary(
@@ -36,11 +45,11 @@ def dictionary(
         say(Phrase("dictionary.sources")),
         *counted_words(made, declared, language),
     ]
-    if form == "csv" and _has_formulas(declared):
+    if form == "csv" and has_formulas(declared):
         parts.append(say(Phrase("dictionary.formula")))
     parts.append(f"## {say(Phrase('dictionary.columns'))}")
     for column in declared.columns:
-        lines = [say(word) for word in _about(made, column)]
+        lines = [say(word) for word in about_column(column, _made(made, column.name))]
         parts += [f"### {as_code(column.name)}", "\n".join(f"- {line}" for line in lines)]
     parts.append(f"## {say(Phrase('dictionary.rules'))}")
     rules = [_never(rule) for rule in declared.never]
@@ -64,15 +73,22 @@ class _Speaker:
 
 def counted_words(made: "SyntheticTable", declared: DeclaredRows, language: str) -> list[str]:
     """Which rows of the data count: those of a condition, and of each person as many as the limit has."""
-    say, limit = _Speaker(made, language), made.release.limit_words(language)
     where = phrase("dictionary.where", condition=as_code(declared.condition))
     return [
-        *([say(where)] if declared.condition else []),
-        *([say(phrase("dictionary.limit", limit=as_text(limit)))] if limit else []),
+        *([_Speaker(made, language)(where)] if declared.condition else []),
+        *limit_words(made.release, language),
     ]
 
 
-def _about(made: "SyntheticTable", column: SyntheticColumn) -> list[Word]:
+def limit_words(release: Release, language: str) -> list[str]:
+    """How much of each person counts, where there is a limit."""
+    limit = release.limit_words(language)
+    said = phrase("dictionary.limit", limit=as_text(limit))
+    return [presenter_of(release).words(said, language)] if limit else []
+
+
+def about_column(column: SyntheticColumn, how: Word) -> list[Word]:
+    """What a column is, ``how`` it was made, and what is not kept of it."""
     kind = kind_of(column)
     if isinstance(column, BinnedColumn):
         bins = bins_of(column)
@@ -88,7 +104,7 @@ def _about(made: "SyntheticTable", column: SyntheticColumn) -> list[Word]:
     return [
         *what,
         Phrase("dictionary.missing" if column.missing else "dictionary.not_missing"),
-        _made(made, column.name),
+        how,
         *([Phrase("dictionary.binned")] if binned else []),
         Phrase(f"dictionary.not_kept_{'binned' if binned else 'listed'}"),
     ]
@@ -96,15 +112,21 @@ def _about(made: "SyntheticTable", column: SyntheticColumn) -> list[Word]:
 
 def _made(made: "SyntheticTable", name: str) -> Word:
     """Which columns it was measured with, and how exactly."""
-    tables = [each for each in made.quality.marginals if name in each.columns]
-    others = dict.fromkeys(other for each in tables for other in each.columns if other != name)
-    least, most = (f"{end(each.noise for each in tables):,.3g}" for end in (min, max))
+    tables = [(each.columns, each.noise) for each in made.quality.marginals if name in each.columns]
+    return made_words(name, tables)
+
+
+def made_words(name: str, tables: Sequence[tuple[Sequence[str], float]], *, unit: str = "rows") -> Word:
+    """The same, from the columns and the noise of each table that a column is in; noise in rows or in persons."""
+    others = dict.fromkeys(other for columns, _ in tables for other in columns if other != name)
+    least, most = (f"{end(noise for _, noise in tables):,.3g}" for end in (min, max))
+    group = "dictionary" if unit == "rows" else "related"
     if not others:
-        return phrase("dictionary.made_alone", noise=least)
+        return phrase(f"{group}.made_alone", noise=least)
     columns = Listed(tuple(map(as_code, others)))
     if least == most:
-        return phrase("dictionary.made_alike", columns=columns, noise=least)
-    return phrase("dictionary.made_with", columns=columns, least=least, most=most)
+        return phrase(f"{group}.made_alike", columns=columns, noise=least)
+    return phrase(f"{group}.made_with", columns=columns, least=least, most=most)
 
 
 def _never(rule: NeverRule) -> Word:
@@ -132,7 +154,8 @@ def _end(end: float | date) -> str:
     return end.isoformat() if isinstance(end, date) else plain(Fraction(repr(end)))
 
 
-def _has_formulas(declared: DeclaredRows) -> bool:
+def has_formulas(declared: DeclaredRows) -> bool:
+    """Whether a name or a value would be taken for a formula by a spreadsheet."""
     texts = [column.name for column in declared.columns]
     for column in declared.columns:
         if isinstance(column, ListedColumn):

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from sfumato.synthesis.table_schema import table_schema
 if TYPE_CHECKING:
     from sfumato.synthesis.result import SyntheticTable
 
-__all__ = ["FORMS", "check_folder", "write_folder"]
+__all__ = ["CERTIFICATE", "FORMS", "QUALITY", "SCHEMA", "check_folder", "into_folder", "write_folder"]
 
 FORMS = ("parquet", "csv")
 SHORT = {"en": "en", "zh": "zh", "zh-Hans": "zh"}
@@ -46,20 +46,33 @@ def write_folder(
 
     Guarantee: every file is a function of the release and of what was declared.
     """
+    declared = made.declared
+    if declared is None:
+        raise InvalidInput("these rows come without the facts that were declared of them; nothing was written.")
+
+    def fill(place: Path, languages: Sequence[str]) -> list[str]:
+        return _fill(place, made, declared, form, languages, grounds)
+
+    return into_folder(folder, form, languages, fill)
+
+
+def into_folder(
+    folder: str | Path, form: str, languages: Sequence[str], fill: Callable[[Path, Sequence[str]], list[str]]
+) -> tuple[Path, ...]:
+    """Have a new or empty folder filled: with all files or, where something goes wrong, with none; their paths.
+
+    ``fill`` writes into the folder that it is handed, in these languages by their short names, and returns the names.
+    """
     target = check_folder(folder)
     if form not in FORMS:
         raise InvalidInput(f"rows are written as {' or '.join(FORMS)}, and not as {form!r}; nothing was written.")
     if isinstance(languages, str) or not languages or any(each not in SHORT for each in languages):
         raise InvalidInput("languages is a list of en and zh, such as ['en']; nothing was written.")
-    if made.declared is None:
-        raise InvalidInput("these rows come without the facts that were declared of them; nothing was written.")
     try:
         with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".sfumato-") as aside:
             place = Path(aside) / "made"
             place.mkdir()
-            names = _fill(
-                place, made, made.declared, form, list(dict.fromkeys(SHORT[each] for each in languages)), grounds
-            )
+            names = fill(place, list(dict.fromkeys(SHORT[each] for each in languages)))
             if target.is_dir():
                 target.rmdir()  # an empty one; whatever was put there meanwhile is not removed
             place.rename(target)

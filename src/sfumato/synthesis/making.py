@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.synthesis.bound_columns import sharpened
+from sfumato.synthesis.bound_columns import in_step, sharpened
 from sfumato.synthesis.gibbs import gibbs_rows
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals, one_way, total_of
 from sfumato.synthesis.mixture import Mixture, fitted
@@ -99,7 +99,8 @@ def _aims(
         else:
             one, two = (layout.parts[column] for column in table.columns)
             pairs[one, two], pairs[two, one] = fit, fit.T
-    return np.where(allowed, sharpened(pairs, tables, layout, total), np.float32(0)), three
+    sharp = sharpened(pairs, tables, layout, total)
+    return np.where(allowed, sharp, np.float32(0)), in_step(three, sharp, layout)
 
 
 def _measured_pairs(tables: Sequence[MeasuredTable], layout: Layout) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.description import OneLine, Phrase, Word
 from sfumato.core.document_page import BarPanel, BarRow, DocumentPage, HeatMap, PageFigure, PageGrid, PageSection
+from sfumato.core.release import Release
 from sfumato.errors import InvalidInput
 from sfumato.synthesis.agreement import TableAgreement, agreement_of, associations, cells_of, coded
 from sfumato.synthesis.columns import BinnedColumn, SyntheticColumn
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.synthesis.comparison import SyntheticComparison
     from sfumato.synthesis.result import SyntheticTable
 
-__all__ = ["quality_page"]
+__all__ = ["ShownParts", "quality_page"]
 
 MOST_MAPPED = 30
 MOST_ALONE = 12
@@ -36,7 +37,7 @@ def quality_page(made: "SyntheticTable", comparison: "SyntheticComparison | None
     """The page as words, tables and pictures; :meth:`SyntheticTable.report` writes it."""
     if comparison is not None and comparison.release.statement.dataset != made.release.statement.dataset:
         raise InvalidInput("the comparison is about other data than the rows; no page was made.")
-    shown = _Shown(made)
+    shown = _shown(made)
     what, kept, lacking = made._words()
     found = made.release.statement.dataset
     cards: list[tuple[Word, Word]] = [
@@ -45,22 +46,12 @@ def quality_page(made: "SyntheticTable", comparison: "SyntheticComparison | None
     ]
     if made.quality.chi_squared is not None:
         cards.append((f"{made.quality.chi_squared:.2f}", Phrase("quality.card_fit")))
-    if shown.agreements:
-        worst = max(shown.agreements, key=lambda each: each.divergence - each.divergence_of_noise)
-        facts: dict[str, Word] = {"names": _name(worst.columns), "noise": f"{worst.divergence_of_noise:.4f}"}
-        cards.append((f"{worst.divergence:.4f}", Phrase("quality.card_worst", facts)))
+    cards += shown.cards()
     sections = [
         PageSection(name="kept", heading=Phrase("quality.kept"), blocks=tuple(kept)),
         PageSection(name="lacking", heading=Phrase("quality.lacking"), blocks=tuple(lacking)),
     ]
-    if shown.agreements:
-        sections += [
-            PageSection(name="tables", heading=Phrase("quality.tables"), blocks=tuple(shown.tables())),
-            PageSection(name="together", heading=Phrase("quality.together"), blocks=tuple(shown.together())),
-            PageSection(name="alone", heading=Phrase("quality.alone"), blocks=tuple(shown.alone())),
-        ]
-        if pairs := shown.pairs():
-            sections.append(PageSection(name="pairs", heading=Phrase("quality.pairs"), blocks=tuple(pairs)))
+    sections += shown.sections()
     data = (Phrase("quality.no_comparison"),) if comparison is None else comparison.blocks()
     sections.append(PageSection(name="data", heading=Phrase("quality.data"), blocks=tuple(data)))
     return DocumentPage(
@@ -75,25 +66,69 @@ def quality_page(made: "SyntheticTable", comparison: "SyntheticComparison | None
     )
 
 
-class _Shown:
-    """The parts of the page, worked out once."""
+def _shown(made: "SyntheticTable") -> "ShownParts":
+    coded_rows = [coded(each, made.rows[each.name]) for each in made.columns]
+    return ShownParts(
+        release=made.release,
+        columns=made.columns,
+        codes=np.stack(coded_rows, axis=1) if coded_rows else np.zeros((0, 0), dtype=np.int32),
+        measured=made.measured,
+        total=made.quality.estimated_rows,
+        fitted=made.fitted_association,
+    )
 
-    def __init__(self, made: "SyntheticTable") -> None:
-        self.made = made
-        self.columns = made.columns
-        self.names = [column.name for column in made.columns]
-        self.sizes = tuple(column.size for column in made.columns)
+
+class ShownParts:
+    """The parts of a page about rows, worked out once: of rows of one table, or of one wide row a person.
+
+    ``absent`` are columns whose last cell says that a person has no such row.
+    """
+
+    def __init__(
+        self,
+        *,
+        release: Release,
+        columns: Sequence[SyntheticColumn],
+        codes: Codes,
+        measured: Sequence[MeasuredTable],
+        total: float,
+        fitted: NDArray[np.float64] | None = None,
+        absent: frozenset[int] = frozenset(),
+    ) -> None:
+        self.columns, self.codes, self.measured = columns, codes, measured
+        self.fitted, self.absent = fitted, absent
+        self.names = [column.name for column in columns]
+        self.sizes = tuple(column.size for column in columns)
         self.agreements: tuple[TableAgreement, ...] = ()
-        if not made.columns or not made.measured:
+        if not columns or not measured:
             return
-        self.layout = Layout(self.sizes)
-        self.codes: Codes = np.stack([coded(each, made.rows[each.name]) for each in made.columns], axis=1)
-        self.total = max(made.quality.estimated_rows, 1.0)
-        random = np.random.default_rng(int(made.release.statement.identifier[:16], 16))
-        self.agreements = agreement_of(made.measured, self.names, self.codes, self.sizes, self.total, random)
-        law = made.release.statement.law
+        self.total = max(total, 1.0)
+        random = np.random.default_rng(int(release.statement.identifier[:16], 16))
+        self.agreements = agreement_of(measured, self.names, codes, self.sizes, self.total, random)
+        law = release.statement.law
         self.reach = float(law.margin(Fraction(19, 20), numbers=1)) / max(float(law.variance) ** 0.5, 1e-9)
         """Standard deviations of noise in a 95% interval."""
+
+    def cards(self) -> list[tuple[Word, Word]]:
+        """The table that the rows are furthest from, where there are tables."""
+        if not self.agreements:
+            return []
+        worst = max(self.agreements, key=lambda each: each.divergence - each.divergence_of_noise)
+        facts: dict[str, Word] = {"names": _name(worst.columns), "noise": f"{worst.divergence_of_noise:.4f}"}
+        return [(f"{worst.divergence:.4f}", Phrase("quality.card_worst", facts))]
+
+    def sections(self, places: Sequence[int] | None = None) -> list[PageSection]:
+        """All that is shown of the tables; ``places`` are the columns whose association is, without it all."""
+        if not self.agreements:
+            return []
+        found = [
+            PageSection(name="tables", heading=Phrase("quality.tables"), blocks=tuple(self.tables())),
+            PageSection(name="together", heading=Phrase("quality.together"), blocks=tuple(self.together(places))),
+            PageSection(name="alone", heading=Phrase("quality.alone"), blocks=tuple(self.alone())),
+        ]
+        if pairs := self.pairs():
+            found.append(PageSection(name="pairs", heading=Phrase("quality.pairs"), blocks=tuple(pairs)))
+        return found
 
     def tables(self) -> list[Word | PageGrid]:
         """Each measured table with its noise, and how far the rows are from it; the furthest first."""
@@ -116,40 +151,43 @@ class _Shown:
             found.append(_left_out("quality.tables_left", MOST_LISTED, len(ordered)))
         return found
 
-    def together(self) -> list[Word | PageGrid | PageFigure]:
-        """Cramér's V of each two columns in the rows, beside the fit."""
-        number = min(len(self.columns), MOST_MAPPED)
+    def together(self, places: Sequence[int] | None = None) -> list[Word | PageGrid | PageFigure]:
+        """Cramér's V of each two columns in the rows, beside the fit where there is one."""
         if len(self.columns) < 2:
             return [Phrase("quality.one_column")]
-        counts = self.layout.pair_counts(np.maximum(self.codes, 0)) / np.float32(max(len(self.codes), 1))
-        found = associations(counts, self.layout)
-        maps = [("quality.of_rows", found)]
-        if self.made.fitted_association is not None:
-            maps.append(("quality.of_fit", self.made.fitted_association))
-        names = tuple(self.names[:number])
-        panels = tuple(HeatMap(title=Phrase(key), names=names, values=_square(values, number)) for key, values in maps)
+        some = list(range(len(self.columns))) if places is None else list(places)
+        number = min(len(some), MOST_MAPPED)
+        layout, codes = Layout(tuple(self.sizes[place] for place in some)), self.codes[:, some]
+        found = associations(layout.pair_counts(np.maximum(codes, 0)) / np.float32(max(len(codes), 1)), layout)
+        maps = [("quality.of_rows", found), *([] if self.fitted is None else [("quality.of_fit", self.fitted)])]
+        names = tuple(self.names[place] for place in some)
+        panels = tuple(
+            HeatMap(title=Phrase(key), names=names[:number], values=_square(values, number)) for key, values in maps
+        )
+        words = "" if self.fitted is not None else "_alone"
         blocks: list[Word | PageGrid | PageFigure] = [
-            Phrase("quality.together_is"),
-            PageFigure(title=Phrase("quality.map"), label=Phrase("quality.map_label"), panels=panels),
+            Phrase(f"quality.together_is{words}"),
+            PageFigure(title=Phrase("quality.map"), label=Phrase(f"quality.map_label{words}"), panels=panels),
         ]
-        if len(self.columns) > number:
-            blocks.append(_left_out("quality.columns_left", number, len(self.columns)))
-        blocks.append(self._strongest(found))
+        if len(some) > number:
+            blocks.append(_left_out("quality.columns_left", number, len(some)))
+        blocks.append(self._strongest(found, names))
         return blocks
 
-    def _strongest(self, found: NDArray[np.float64]) -> PageGrid:
-        fitted = self.made.fitted_association
-        one, two = np.triu_indices(len(self.columns), 1)
+    def _strongest(self, found: NDArray[np.float64], names: Sequence[str]) -> PageGrid:
+        fitted = self.fitted
+        one, two = np.triu_indices(len(names), 1)
         order = np.argsort(-found[one, two], kind="stable")[:MOST_LISTED]
         rows = [
             (
-                _name((self.names[one[place]], self.names[two[place]])),
+                _name((names[one[place]], names[two[place]])),
                 f"{found[one[place], two[place]]:.3f}",
-                "–" if fitted is None else f"{fitted[one[place], two[place]]:.3f}",
+                *(() if fitted is None else (f"{fitted[one[place], two[place]]:.3f}",)),
             )
             for place in order
         ]
-        return _grid(("table", "of_rows", "of_fit"), rows, folded="quality.map_numbers")
+        heads = ("table", "of_rows", *(() if fitted is None else ("of_fit",)))
+        return _grid(heads, rows, folded="quality.map_numbers")
 
     def alone(self) -> list[Word | PageGrid | PageFigure]:
         """One-way tables of the rows beside the noisy ones, the furthest apart first."""
@@ -162,7 +200,7 @@ class _Shown:
         """Measured tables of two columns, the furthest apart first; none where there are none."""
         two = [
             (table, each.divergence - each.divergence_of_noise)
-            for table, each in zip(self.made.measured, self.agreements, strict=True)
+            for table, each in zip(self.measured, self.agreements, strict=True)
             if len(table.columns) == 2
         ]
         two.sort(key=lambda each: -each[1])
@@ -195,7 +233,7 @@ class _Shown:
 
     def _alone(self, place: int) -> tuple[BarPanel, float]:
         """A column by itself, from all noisy tables that have it, the better counted more."""
-        held = [table for table in self.made.measured if place in table.columns]
+        held = [table for table in self.measured if place in table.columns]
         size = self.sizes[place]
         weights = [size / (table.sigma**2 * table.counts.size) for table in held]
         counts = np.average([_summed(table, place) for table in held], axis=0, weights=weights)
@@ -211,9 +249,7 @@ class _Shown:
         cells = np.stack(np.unravel_index(order, [self.sizes[place] for place in places]), axis=1)
         rows = tuple(
             BarRow(
-                name=_cell_name(
-                    [_label(self.columns[place], int(cell)) for place, cell in zip(places, some, strict=True)]
-                ),
+                name=_cell_name([self._label(place, int(cell)) for place, cell in zip(places, some, strict=True)]),
                 value=float(shares[at]),
                 beside=float(noisy[at]),
                 low=float(noisy[at] - wide),
@@ -229,6 +265,11 @@ class _Shown:
             else Phrase("quality.largest", {"name": name, "shown": str(len(rows)), "all": f"{counts.size:,}"})
         )
         return BarPanel(title=title, rows=rows), float(np.abs(shares - noisy).max() / max(wide, 1e-12))
+
+    def _label(self, place: int, cell: int) -> Word:
+        if place in self.absent and cell == self.sizes[place] - 1:
+            return Phrase("quality.no_row")
+        return _label(self.columns[place], cell)
 
 
 def _summed(table: MeasuredTable, place: int) -> NDArray[np.float64]:

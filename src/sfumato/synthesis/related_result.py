@@ -1,7 +1,7 @@
 """Synthetic persons with their rows: several tables, the one release that they were made of, and what they keep."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ from sfumato.synthesis.result import MeasuredMarginal
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from sfumato.synthesis.related_parts import RelatedParts
 
 __all__ = ["PERSONS", "RelatedQuality", "SyntheticRelations"]
 
@@ -56,6 +58,53 @@ class SyntheticRelations:
     person: str
     """The column that links the tables: numbers from 1 on, in no order."""
     quality: RelatedQuality
+    parts: "RelatedParts | None" = field(default=None, compare=False)
+    """What they were made of, for the page and the folder."""
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        languages: Sequence[str] = ("en", "zh"),
+        reason: str = "",
+        legal_basis: str = "",
+    ) -> Path:
+        """Write the quality page: ``.html``, or ``.pdf`` where a browser is. It costs nothing.
+
+        As of rows of one table: what was measured and how exactly, how persons and rows agree with the noisy tables,
+        what they keep and what they do not. Everything on it follows from the release.
+        """
+        from sfumato.synthesis.related_folder import related_page
+
+        page = related_page(self, self._parts())
+        return presenter_of(self.release).document(page, Path(path), languages, reason, legal_basis)
+
+    def write(
+        self,
+        folder: str | Path,
+        *,
+        format: str = "parquet",
+        languages: Sequence[str] = ("en", "zh"),
+        reason: str = "",
+        legal_basis: str = "",
+    ) -> tuple[Path, ...]:
+        """Write all that whoever gets the tables needs into a new or empty folder, and return the paths.
+
+        One file for each table, ``persons.parquet`` (or ``.csv``) first, ``certificate.json``, ``schema.json``, which
+        says how they are linked, ``quality.html``, and in each language ``dictionary.en.md`` and
+        ``explanation.en.txt``. All of them follow from the release and what was declared. Anything that lies in the
+        folder already is left alone and the folder refused.
+        """
+        from sfumato.synthesis.related_folder import write_relations
+
+        return write_relations(
+            self, self._parts(), folder, form=format, languages=languages, grounds=(reason, legal_basis)
+        )
+
+    def _parts(self) -> "RelatedParts":
+        if self.parts is None:
+            raise InvalidInput("these tables come without what they were made of; nothing was written.")
+        return self.parts
 
     def to_parquet(self, folder: str | Path) -> tuple[Path, ...]:
         """Write each table as a Parquet file into a folder, which is made, in place of earlier files of these names.

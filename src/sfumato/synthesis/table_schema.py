@@ -14,7 +14,7 @@ from sfumato.synthesis.declared import Cell, DeclaredRows, bins_of, kind_of
 if TYPE_CHECKING:
     from sfumato.synthesis.result import SyntheticTable
 
-__all__ = ["KIND", "VERSION", "table_schema"]
+__all__ = ["KIND", "MEDIA", "VERSION", "field_of", "name_in", "table_schema"]
 
 KIND, VERSION = "synthetic_rows", 1
 TYPES = {"text": "string", "whole": "integer", "truth": "boolean", "date": "date", "number": "number"}
@@ -47,15 +47,15 @@ def table_schema(
         "hash": f"sha256:{digest}",
         "rows": {"number": made.rows.num_rows, "declared": quality.declared_rows, "noisy": quality.estimated_rows},
         "schema": {
-            "fields": [_field(column, form) for column in declared.columns],
+            "fields": [field_of(column, form) for column in declared.columns],
             "missingValues": [""],
         },
         "rules": {
             "never": [
-                {_text(name, form): [_cell(value, form) for value in values] for name, values in rule}
+                {name_in(name, form): [_cell(value, form) for value in values] for name, values in rule}
                 for rule in declared.never
             ],
-            "at_least": [[_text(name, form) for name in pair] for pair in declared.at_least],
+            "at_least": [[name_in(name, form) for name in pair] for pair in declared.at_least],
         },
         "measured": [
             {"columns": list(each.columns), "cells": each.cells, "noise_standard_deviation": each.noise}
@@ -64,9 +64,10 @@ def table_schema(
     }
 
 
-def _field(column: SyntheticColumn, form: str) -> object:
+def field_of(column: SyntheticColumn, form: str) -> object:
+    """The field of a column: its type, and its values or bins."""
     constraints: dict[str, object] = {"required": not column.missing}
-    found: dict[str, object] = {"name": _text(column.name, form), "type": TYPES[kind_of(column)]}
+    found: dict[str, object] = {"name": name_in(column.name, form), "type": TYPES[kind_of(column)]}
     if isinstance(column, BinnedColumn):
         bins = [[_cell(end, form) for end in ends] for ends in bins_of(column)]
         constraints |= {"minimum": bins[0][0], "maximum": bins[-1][1]}
@@ -76,9 +77,14 @@ def _field(column: SyntheticColumn, form: str) -> object:
 
 def _cell(value: Cell | float, form: str) -> object:
     if isinstance(value, str):
-        return _text(value, form)
+        return name_in(value, form)
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _text(text: str, form: str) -> str:
+def name_in(text: str, form: str) -> str:
+    """A text as it stands in a file of this form.
+
+    >>> name_in("=1", "csv"), name_in("=1", "parquet")
+    ("'=1", '=1')
+    """
     return harmless_cell(text) if form == "csv" else text

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, positive, probability
-from sfumato.core.question import Question
+from sfumato.core.question import Intended, Question
 from sfumato.core.release import Release
 from sfumato.engines.expressions import col
-from sfumato.errors import InvalidInput, Refused, SfumatoError
+from sfumato.errors import BudgetExceeded, InvalidInput, Refused, SfumatoError
 from sfumato.synthesis.columns import BinnedColumn
 from sfumato.synthesis.plan import MeasurementPlan
 from sfumato.synthesis.preview import SynthesisPreview
@@ -120,16 +120,12 @@ class PrivatelyBinned(Synthesis):
         reads: tuple[str, str] | None = None,
     ) -> SyntheticTable:
         """Charge and choose the edges, then charge and measure the tables; parameters as for a question."""
-        asked = Budget.asked(epsilon=epsilon, delta=delta)
-        _check_left(self.table, asked)
-        Synthesis.plan(
-            self, epsilon=self.left(epsilon), delta=delta
-        )  # refuses what cannot be measured, before a charge
+        self._check_fits(epsilon, delta, fresh=fresh, idempotency=idempotency, reads=reads)
         found: dict[str, Release] = {}
         by_name = {column.name: column for column in self.columns}
         try:
             for name, (question, amount) in self.questions(epsilon=epsilon).items():
-                key = None if idempotency is None else f"{idempotency} bins {name}"
+                key = _key_of(idempotency, name)
                 found[name] = question.release(epsilon=amount, fresh=fresh, idempotency=key, reads=reads)
             edges = {name: edges_of(by_name[name], release) for name, release in found.items()}
             made = self.with_edges(edges).release(
@@ -144,6 +140,53 @@ class PrivatelyBinned(Synthesis):
                 )
             raise
         return replace(made, bins=tuple(found.values()))
+
+    def _check_fits(
+        self,
+        epsilon: Exact,
+        delta: Exact,
+        *,
+        fresh: bool,
+        idempotency: str | None,
+        reads: tuple[str, str] | None,
+    ) -> None:
+        """Refuse where all charges together do not fit, or the tables would be refused, before the first is made.
+
+        The tables are those of bins of one width, whose charge is that of the bins to come. Where no edges cost
+        anything any more, the charge of the tables is the only one.
+        """
+        tables = self._asked(Synthesis.plan(self, epsilon=self.left(epsilon), delta=delta))
+        edges = [
+            Intended(
+                query=question.query,
+                spend=Budget.asked(epsilon=amount),
+                fresh=fresh,
+                idempotency=_key_of(idempotency, name),
+            )
+            for name, (question, amount) in self.questions(epsilon=epsilon).items()
+        ]
+        rest = Intended(
+            query=tables.query,
+            spend=Budget.asked(epsilon=self.left(epsilon), delta=delta),
+            fresh=fresh,
+            idempotency=idempotency,
+            known=False,
+        )
+        gate = tables._gate
+        try:
+            if gate.check_fits(edges, reads=reads).epsilon:
+                gate.check_fits([*edges, rest], reads=reads)
+        except BudgetExceeded as wrong:
+            wrong.add_note(
+                "Choosing bins and measuring tables were asked for together. Edges that were paid for already are "
+                "free: ask for the same quantiles(…) again and give their values as bins={column: [edges]}."
+            )
+            raise
+
+
+def _key_of(idempotency: str | None, name: str) -> str | None:
+    """The key of the charge for one column's edges."""
+    return None if idempotency is None else f"{idempotency} bins {name}"
 
 
 def binned_synthesis(
@@ -278,9 +321,6 @@ class _Account(Protocol):
     @property
     def budget(self) -> Budget: ...
 
-    @property
-    def left(self) -> Budget: ...
-
 
 def _account(table: "Table") -> _Account:
     """The account that the table's questions are charged to: of the vault, or of its gate under another limit."""
@@ -288,14 +328,3 @@ def _account(table: "Table") -> _Account:
     notary = getattr(gate, "notary", None)
     found: _Account = gate if notary is None else notary.ledger  # type: ignore[assignment]  # a vault says both
     return found
-
-
-def _check_left(table: "Table", asked: Budget) -> None:
-    """Refuse where all charges together do not fit, before the first is made."""
-    left = _account(table).left
-    if asked.epsilon > left.epsilon or asked.delta > left.delta:
-        raise Refused(
-            f"choosing bins and measuring tables cost {asked} together, and {left} is left; nothing was read and "
-            "nothing was spent. Edges that were paid for already are free: ask for the same quantiles(…) again and "
-            "give their values as bins={column: [edges]}."
-        )

@@ -17,11 +17,13 @@ from sfumato.core.question import Question
 from sfumato.core.release import Release
 from sfumato.core.suggestion import did_you_mean
 from sfumato.core.units import Family, User
-from sfumato.engines.expressions import Date, Expression, Time, coalesce, col, least
+from sfumato.engines.expressions import Date, Expression, Time, coalesce, col, least, written
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.synthesis.columns import BinnedColumn, SyntheticColumn
+from sfumato.synthesis.declared import DeclaredRows
 from sfumato.synthesis.levels import CodeLevel
 from sfumato.synthesis.plan import TOO_FEW_ROWS, MeasurementPlan, predicted_error, weighted
+from sfumato.synthesis.related_parts import RelatedParts, wide_codes, wide_columns
 from sfumato.synthesis.related_result import PERSONS, RelatedQuality, SyntheticRelations
 from sfumato.synthesis.related_rows import ChildShape, MadeChild, RelatedShape, made_family
 from sfumato.synthesis.result import MeasuredMarginal
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from sfumato.synthesis.measured import Codes, MeasuredTable
     from sfumato.tables.table import Table
 
 __all__ = ["ChildRows", "RelatedSynthesis", "related_of"]
@@ -100,6 +103,8 @@ class _Child:
     follow: tuple[int, ...]
     ordered: int | None
     """The column of the order itself, where it is made."""
+    condition: str = ""
+    """Which of the rows count, as a condition; all of them if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -202,7 +207,7 @@ class RelatedSynthesis:
         alone, scale = every[len(measured) :], max(total, 1.0) / persons
         for each in self.codes:
             own, alone = alone[: len(each.keys)], alone[len(each.keys) :]
-            name = PERSONS if each.child is None else self.children[each.child].name
+            name = self._file_of(each)
             cells = family.persons if each.child is None else family.children[each.child].codes
             groups = cells[:, each.level.group]
             expected = np.bincount(groups, minlength=each.level.groups + 1)[: each.level.groups] * scale
@@ -231,7 +236,56 @@ class RelatedSynthesis:
             most={child.name: child.most for child in self.children},
             codes=tuple(each.level.name for each in self.codes),
         )
-        return SyntheticRelations(release=release, tables=tables, person=self.person, quality=quality)
+        return SyntheticRelations(
+            release=release,
+            tables=tables,
+            person=self.person,
+            quality=quality,
+            parts=self._parts(measured, wide_codes(family, shape)),
+        )
+
+    def _parts(self, measured: "Sequence[MeasuredTable]", codes: "Codes") -> RelatedParts:
+        """What the page and the folder are made of."""
+        shape = self.shape
+        children = {child.name: (child.most, child.columns) for child in self.children}
+        labels = {
+            f"{name}.{column.name}_{row}": f"{name}.{column.name}"
+            for name, (most, columns) in children.items()
+            for column in (*columns, *(each.level for each in self.codes if self._file_of(each) == name))
+            for row in range(1, most + 1)
+        }
+        return RelatedParts(
+            columns=wide_columns(self.columns, children),
+            top=shape.top,
+            first=tuple(
+                shape.place(number, 1, column)
+                for number, child in enumerate(self.children)
+                for column in range(len(child.columns))
+            ),
+            codes=codes,
+            measured=tuple(measured),
+            declared={
+                name: DeclaredRows(
+                    columns=(
+                        *columns,
+                        *(
+                            each.level.listed(missing=columns[each.level.group].missing)
+                            for each in self.codes
+                            if self._file_of(each) == name
+                        ),
+                    ),
+                    condition=condition,
+                )
+                for name, columns, condition in (
+                    (PERSONS, self.columns, "" if self.table.predicate is None else written(self.table.predicate)),
+                    *((child.name, child.columns, child.condition) for child in self.children),
+                )
+            },
+            labels=labels,
+        )
+
+    def _file_of(self, codes: _Codes) -> str:
+        return PERSONS if codes.child is None else self.children[codes.child].name
 
     def _rows(self, child: _Child, made: MadeChild, random: "np.random.Generator") -> "pa.Table":
         """The rows of a child table; values of the order rise within a person."""
@@ -461,6 +515,7 @@ def _child(beside: "Table", name: str, child: ChildRows, ranked: Mapping[str, Gr
         most=child.most,
         follow=tuple(names.index(column) for column in child.follow),
         ordered=names.index(child.order) if child.order in names else None,
+        condition="" if rows.predicate is None else written(rows.predicate),
     )
 
 

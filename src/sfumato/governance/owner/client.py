@@ -242,6 +242,17 @@ class RemoteLedger:
         unknown = "no row was read; whether it was charged is not known: if it was, it counts"
         return _reservation(self._ask(request, said.ReservedReply, again=idempotency is not None, lost=unknown))
 
+    def check_fits(
+        self,
+        charges: Sequence[tuple[Budget, PrivacyEvent | None]],
+        *,
+        datasets: Sequence[Dataset] = (),
+        reads: tuple[str, str] | None = None,
+    ) -> None:
+        """Refuse charges that do not fit together as the account stands now; changes nothing and holds nothing back."""
+        costs, events = tuple(cost for cost, _ in charges), tuple(event for _, event in charges)
+        self._read(said.FitsRequest(costs=costs, events=events, datasets=tuple(datasets), reads=reads), said.DoneReply)
+
     def start(self, reservation: Reservation) -> None:
         """Say, durably, that rows are read from now on for a queued charge."""
         self._ask(said.StartRequest(number=reservation.number), said.DoneReply, lost="no row was read")

@@ -32,6 +32,7 @@ __all__ = [
     "CommitRequest",
     "DoneReply",
     "ErrorReply",
+    "FitsRequest",
     "GivenRequest",
     "HelloRequest",
     "NamedRequest",
@@ -295,6 +296,18 @@ class RunningRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FitsRequest:
+    """Refuse charges that do not fit together, before the first is made; each with its event."""
+
+    KIND: ClassVar[str] = "owner.fits"
+    VERSION: ClassVar[int] = 1
+    costs: tuple[Budget, ...]
+    events: tuple[PrivacyEvent | None, ...]
+    datasets: tuple[Dataset, ...]
+    reads: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CloseRequest:
     """Let no row of these versions be read any more; each with the names of where its rows lie."""
 
@@ -326,7 +339,7 @@ class ShutRequest:
 REQUESTS: tuple[type[Document], ...] = (
     *(HelloRequest, AmountsRequest, AskRequest, StoredRequest, ReserveRequest, StartRequest, GivenRequest),
     *(CommitRequest, ReleaseRequest, NamedRequest, AgainRequest, SettledRequest, AdvanceRequest, RunningRequest),
-    *(CloseRequest, ClosedRequest, ShutRequest),
+    *(FitsRequest, CloseRequest, ClosedRequest, ShutRequest),
 )
 REPLIES: tuple[type[Document], ...] = (
     *(WelcomeReply, ErrorReply, DoneReply, TruthReply, AmountsReply, AnswerReply, ReservedReply, StateReply),

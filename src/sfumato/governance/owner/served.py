@@ -120,6 +120,7 @@ class ServedAccount:
             said.SettledRequest: self._settled,
             said.AdvanceRequest: self._advance,
             said.RunningRequest: self._running,
+            said.FitsRequest: self._fits,
             said.CloseRequest: self._close,
             said.ClosedRequest: self._closed,
             said.ShutRequest: self._shut,
@@ -309,6 +310,13 @@ class ServedAccount:
     def _running(self, asked: said.RunningRequest) -> said.DoneReply:
         held = self._own(asked.number)
         self.account.check_running(held.reservation, datasets=tuple(held.datasets.union(asked.datasets)))
+        return said.DoneReply()
+
+    def _fits(self, asked: said.FitsRequest) -> said.DoneReply:
+        if len(asked.costs) != len(asked.events):
+            raise InvalidInput("each of several charges has a cost and an event; nothing was read or spent.")
+        charges = list(zip(asked.costs, asked.events, strict=True))
+        self.account.check_fits(charges, datasets=asked.datasets, reads=asked.reads)
         return said.DoneReply()
 
     def _key(self, idempotency: str) -> str:

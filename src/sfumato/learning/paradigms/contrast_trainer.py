@@ -16,6 +16,7 @@ from sfumato.learning.paradigms.contrastive_training import ContrastiveTraining,
 from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
 from sfumato.learning.paradigms.private_mean import contrasted
 from sfumato.learning.run import Run
+from sfumato.learning.sealed_canaries import Canaries
 from sfumato.learning.shielded import shielded
 from sfumato.learning.trainer import Trainer
 from sfumato.learning.training import Training
@@ -100,6 +101,10 @@ class ContrastTrainer(Trainer):
             loss.both is True,
             loss.chunk,
         )
+
+    def _checked_canaries(self, canaries: Canaries | None) -> None:
+        if canaries is not None:
+            raise InvalidInput("canaries have a loss of their own, and a pair has none; nothing was read or spent.")
 
     def _check_noise(self, noise: Correlated | None) -> None:
         if noise is not None:

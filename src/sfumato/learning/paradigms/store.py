@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sfumato.learning.generative.trainer import GeneratorTrainer
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
+    from sfumato.learning.sealed_canaries import Canaries
     from sfumato.learning.trainer import Trainer
     from sfumato.learning.tuner import Tuner
     from sfumato.tables.table import Table
@@ -222,14 +223,16 @@ class ExampleStore:
         clip: "Clip" = 1,
         grad_mode: str = "auto",
         augmentations: "Multiplied | None" = None,
+        canaries: "Canaries | None" = None,
     ) -> "Trainer":
         """Declare a training run: a torch model, a loss of outputs and targets, and the units to learn from.
 
         ``clip`` is the l2 norm that the gradient of one unit is held to; it bounds what one unit can do in a step. With
         a dict, ``{"body": 1, "head": 0.5}``, layers whose names begin like this are held to a norm of their own.
         ``grad_mode`` says how gradients are computed (``auto``, ``fast`` or ``semantic``), and ``augmentations`` how
-        each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). Nothing is read and nothing is
-        spent; :meth:`~sfumato.learning.Trainer.fit` charges.
+        each unit is augmented and how often (:class:`~sfumato.learning.Multiplied`). ``canaries`` are invented units
+        for an audit of the run (:class:`~sfumato.learning.Canaries`). Nothing is read and nothing is spent;
+        :meth:`~sfumato.learning.Trainer.fit` charges.
 
         With in-batch negatives the loss is ``learning.InBatchContrast(model, …)``: a unit is a pair, its anchor in the
         inputs and its positive in the targets, and ``each`` of the contrast takes the place of ``clip``.
@@ -253,7 +256,16 @@ class ExampleStore:
 
             made = ContrastTrainer
         how = cast("Callable[..., Tensor]", loss)
-        return made(self._sessions, model, how, data=data, clip=clip, grad_mode=grad_mode, augmentations=augmentations)
+        return made(
+            self._sessions,
+            model,
+            how,
+            data=data,
+            clip=clip,
+            grad_mode=grad_mode,
+            augmentations=augmentations,
+            canaries=canaries,
+        )
 
     def generator(
         self,

@@ -1,0 +1,161 @@
+"""The audit of a training run by its canaries, through vaults, charges and certificates."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato import audit, errors
+from sfumato.accounting import plan
+from sfumato.audit.one_run import claimed_curve, right_guesses, widest_gaussian
+from sfumato.audit.one_run_bounds import GaussianCurve, PointCurve
+from sfumato.learning.noisy_sums import NoisySums
+from sfumato.vault import Vault
+from tests.parts import package
+
+package("torch")
+
+import torch  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+
+from sfumato.learning import Canaries, Trained, Units  # noqa: E402
+
+DELTA = "1/100000"
+
+
+def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Its gradient is the row itself, at its weights, times the target."""
+    return (outputs[:, 0] * targets).mean()
+
+
+class Axes(nn.Module):
+    """A weight for each number; a unit says which one it pulls at."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(number, 1)
+        nn.init.zeros_(self.table.weight)
+
+    def forward(self, place: Tensor) -> Tensor:
+        """The weight that a unit pulls at."""
+        return self.table(place)
+
+
+def axes(number: int, *, rate: float = 1.0, pull: float = 2.0, **said: Any) -> Trained:
+    """One step of a cheap run: canary i pulls at weight i, and real units at the last one."""
+    vault = Vault(
+        unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=DELTA), name="cheap", population=9999
+    )
+    data = Units(torch.full((100,), number), torch.ones(100), n_units=100, name="visits", version="1")
+    canaries = Canaries(torch.arange(number), torch.full((number,), pull), **said)
+    trainer = vault.trainer(Axes(number + 1), loss, data=data, canaries=canaries)
+    settings = {"epsilon": 4, "delta": DELTA, "optimizer": torch.optim.SGD, "lr": 1.0, "progress": False}
+    return trainer.fit(steps=1, batch=round(100 * rate), **settings)
+
+
+@pytest.fixture(scope="module")
+def done() -> Trained:
+    """A correct run with 400 canaries."""
+    return axes(400)
+
+
+def test_a_correct_run_is_audited_from_its_certificate_and_what_was_sealed(done: Trained) -> None:
+    found = audit.trained(done)
+    assert (found.canaries, found.guesses, found.epsilon, found.score) == (400, 40, 4.0, "gradient")
+    assert found.inside == int(done.canaries.sealed.coins.sum())
+    assert 0 < found.by_counting < found.by_curve < 4.5
+    assert found.p_curve > 1e-3
+    kept = json.loads(json.dumps(audit.canary_evidence(done)))
+    assert audit.judged_evidence(done.release.statement, kept).plain() == found.plain()
+    for language, words in (("en", "400 canaries"), ("zh-Hans", "虚构单位 400 个")):
+        assert words in found.explain(language)
+        assert "{" not in found.explain(language)
+
+
+def test_nothing_can_be_chosen_after_looking(done: Trained) -> None:
+    """Coins, confidence, score and rows are those of the certificate; the number of guesses is no argument at all."""
+    kept = audit.canary_evidence(done)
+    flipped = "".join("10"[int(one)] for one in str(kept["coins"]))
+    for changed in (
+        {"coins": flipped},
+        {"coins": str(kept["coins"])[:-1], "scores": list(kept["scores"])[:-1]},  # type: ignore[call-overload]
+        {"confidence": "1/2"},
+        {"score": "loss"},
+        {"salt": "00"},
+    ):
+        with pytest.raises(errors.InvalidInput, match="sealed before"):
+            audit.judged_evidence(done.release.statement, {**kept, **changed})
+    for changed in ({"scores": [0.0]}, {"scores": [float("nan")] * 400}):
+        with pytest.raises(errors.InvalidInput, match="finite score"):
+            audit.judged_evidence(done.release.statement, {**kept, **changed})
+    with pytest.raises(errors.InvalidInput, match="not the evidence"):
+        audit.judged_evidence(done.release.statement, {"coins": "1"})
+    with pytest.raises(TypeError):
+        audit.trained(done, guesses=10)  # type: ignore[call-arg]
+
+
+def test_a_model_that_was_changed_and_a_run_without_canaries_are_refused(done: Trained) -> None:
+    kept = done.model.table.weight.detach().clone()
+    with torch.no_grad():
+        done.model.table.weight[0] += 1
+    with pytest.raises(errors.InvalidInput, match="changed"):
+        audit.trained(done)
+    with torch.no_grad():
+        done.model.table.weight.copy_(kept)
+    assert audit.trained(done).canaries == 400
+    vault = Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta="1/1000000"), name="plain")
+    data = Units(torch.zeros(9, 2), torch.zeros(9), n_units=9, name="visits", version="1")
+    plain = vault.trainer(nn.Linear(2, 1), loss, data=data).fit(steps=1, batch=9, epsilon=1, delta=1e-7, progress=False)
+    with pytest.raises(errors.InvalidInput, match="no canaries"):
+        audit.trained(plain)
+
+
+def test_guesses_are_the_largest_and_the_smallest_scores_whatever_the_ties() -> None:
+    coins = np.array([True, True, False, False, True, False])
+    assert right_guesses(np.array([5.0, 4, 3, 2, 1, 0]), coins, 2) == 2
+    assert right_guesses(np.array([5.0, 4, 3, 2, 1, 0]), coins, 4) == 3
+    assert right_guesses(np.zeros(6), coins, 2) == 0
+
+
+def test_curves_of_certificates_are_those_of_their_noise(done: Trained) -> None:
+    curve = claimed_curve(done.release.statement)
+    noise = done.release.statement.mechanism
+    assert isinstance(curve, GaussianCurve)
+    assert isinstance(noise, NoisySums)
+    assert abs(curve.apart * float(noise.multiplier) - 1) < 1e-6
+    sampled = claimed_curve(axes(40, rate=0.5).release.statement)
+    assert isinstance(sampled, PointCurve)
+    epsilon, delta = min(sampled.points, key=lambda point: abs(point[0] - 4))
+    assert delta <= 2e-5 or epsilon < 4
+    assert widest_gaussian(sampled) > 0
+    points = PointCurve(points=((0.0, 0.3829249), (1.0, 0.1269367)))
+    assert abs(widest_gaussian(points) - 1) < 1e-4
+    assert plan(sigma=1, steps=1) is not None
+
+
+def test_an_unclipped_unit_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deliberately broken: the engine is made with a clip of 10, and the certificate says 1."""
+    from sfumato.learning.engine import Engine
+
+    made = Engine.__init__
+
+    def wide(self: Engine, *args: Any, clip: float, **rest: Any) -> None:
+        made(self, *args, clip=10.0, **rest)
+
+    monkeypatch.setattr(Engine, "__init__", wide)
+    monkeypatch.setattr("sfumato.learning.course.SampledCourse.clip", 10)
+    found = audit.trained(axes(1000, pull=10.0, confidence="0.99"))
+    assert found.refuted
+    assert "Refuted" in str(found)
+    assert "已被推翻" in found.explain("zh-Hans")
+
+
+def test_the_picture_marks_the_number_of_guesses_that_counts(done: Trained) -> None:
+    pytest.importorskip("altair")
+    found = audit.trained(done)
+    for language, title in (("en", "Audit of one training run"), ("zh-Hans", "一次训练的审计")):
+        drawn = audit.audit_chart(found, language).to_dict()
+        assert drawn["title"]["text"] == title
+        assert "40" in drawn["title"]["subtitle"][0]
