@@ -23,13 +23,14 @@ from sfumato.errors import InvalidInput
 
 SMALL = StudySize(people=200, columns=60, public=100, runs=3, overfitted_steps=30, private_steps=20)
 STATED = PrivacyCurve(pairs=((1.0, 1e-6),))
+TOLD: list[tuple[int, int]] = []
 
 
 @cache
 def small_study() -> MembershipStudy:
     """One for all tests: the invented people are the same each time, the noise of the private runs is not."""
     pytest.importorskip("torch")
-    return membership_study(epsilon=1, size=SMALL, seed=1)
+    return membership_study(epsilon=1, size=SMALL, seed=1, told=lambda done, of: TOLD.append((done, of)))
 
 
 def scored(random: np.random.Generator, *, runs: int, rows: int, apart: float) -> tuple[np.ndarray, np.ndarray]:
@@ -49,6 +50,7 @@ def test_both_attacks_see_through_a_model_that_learned_by_heart() -> None:
         assert "tells members from others" in str(found)
         assert "states no guarantee" in str(found)
     assert not small_study().blunt
+    assert TOLD == [(done, 5) for done in range(6)]
 
 
 @pytest.mark.claim("S0-29")
