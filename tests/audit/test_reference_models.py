@@ -50,7 +50,7 @@ def test_both_attacks_see_through_a_model_that_learned_by_heart() -> None:
         assert "tells members from others" in str(found)
         assert "states no guarantee" in str(found)
     assert not small_study().blunt
-    assert TOLD == [(done, 5) for done in range(6)]
+    assert [(done, 5) for done in range(6)] == TOLD
 
 
 @pytest.mark.claim("S0-29")
