@@ -7,7 +7,7 @@ from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, ChartRow
 from sfumato.demo.attacks.gradients import FEATURES, GradientInversion
 from sfumato.demo.attacks.k_anonymity import KAnonymity
-from sfumato.demo.attacks.reconstruction import Reconstruction
+from sfumato.demo.attacks.reconstruction import CountReconstruction
 from sfumato.demo.attacks.ridge import RidgeInformation
 from sfumato.demo.attacks.singling_out import SinglingOut
 from sfumato.demo.attacks.words import FINDINGS, Finding, attack_facts, attack_word, named_diagnosis
@@ -46,7 +46,7 @@ Say = Callable[..., str]
 
 
 def _reconstruction(altair: Chart, some: Finding, colours: Palette, say: Say, language: str) -> Chart:
-    found = cast(Reconstruction, some)
+    found = cast(CountReconstruction, some)
     names = [say("exact"), say("rounded"), say("vault")]
     rows: list[ChartRow] = [
         {"counts": each.counts, "right": 100 * share, "name": name}
@@ -80,7 +80,7 @@ def _reconstruction(altair: Chart, some: Finding, colours: Palette, say: Say, la
     return altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _bound(altair: Chart, found: Reconstruction, colours: Palette, say: Say, y: Chart) -> Chart:
+def _bound(altair: Chart, found: CountReconstruction, colours: Palette, say: Say, y: Chart) -> Chart:
     rule = altair.Chart(altair.Data(values=[{"right": 100 * float(found.bound), "words": say("bound")}])).encode(y=y)
     words = rule.mark_text(align="right", dy=-7, color=colours.quiet, fontSize=11)
     return altair.layer(

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 __all__ = [
+    "CountReconstruction",
     "CountsAnswered",
-    "Reconstruction",
     "demonstrate_reconstruction",
     "laplace_of",
     "private_counts",
@@ -57,7 +57,7 @@ class CountsAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reconstruction:
+class CountReconstruction:
     """What the attacker reached. Public: an experiment on invented people.
 
     ``bound`` is the most that any attacker gets right on average, about one person and from even odds, under ε.
@@ -155,7 +155,7 @@ def laplace_of(release: Release) -> DiscreteLaplace:
 
 def demonstrate_reconstruction(
     hospital: Register, *, epsilon: Exact = 1, people: int = PEOPLE, shares: tuple[Fraction, ...] = SHARES
-) -> Reconstruction:
+) -> CountReconstruction:
     """Attack exact, rounded and private counts about the first ``people`` of the hospital, with ever more counts.
 
     ``shares`` are the counts for each person, in rising order. Each is a release of its own vault, of the whole ε.
@@ -180,7 +180,7 @@ def demonstrate_reconstruction(
                 scale=laplace_of(released).scale,
             )
         )
-    return Reconstruction(
+    return CountReconstruction(
         people=people,
         epsilon=spend.epsilon,
         spent=spent,

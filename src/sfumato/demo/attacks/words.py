@@ -9,7 +9,7 @@ from importlib import resources
 
 from sfumato.demo.attacks.gradients import GradientInversion
 from sfumato.demo.attacks.k_anonymity import KAnonymity
-from sfumato.demo.attacks.reconstruction import Reconstruction
+from sfumato.demo.attacks.reconstruction import CountReconstruction
 from sfumato.demo.attacks.ridge import RidgeInformation
 from sfumato.demo.attacks.singling_out import SinglingOut
 from sfumato.demo.network import SMALL_REGION
@@ -20,9 +20,9 @@ from sfumato.reports.plots.labels import listing
 
 __all__ = ["FINDINGS", "AttackStory", "Finding", "attack_facts", "attack_story", "attack_word", "named_diagnosis"]
 
-Finding = Reconstruction | SinglingOut | KAnonymity | GradientInversion | RidgeInformation
+Finding = CountReconstruction | SinglingOut | KAnonymity | GradientInversion | RidgeInformation
 FINDINGS: Mapping[type, str] = {
-    Reconstruction: "reconstruction",
+    CountReconstruction: "reconstruction",
     SinglingOut: "singling_out",
     KAnonymity: "k_anonymity",
     GradientInversion: "gradients",
@@ -67,7 +67,7 @@ def attack_story(found: Finding, language: str = "en") -> AttackStory:
 def attack_facts(found: Finding, language: str) -> dict[str, object]:
     """What the messages of a demonstration are filled with."""
     match found:
-        case Reconstruction():
+        case CountReconstruction():
             return _of_reconstruction(found)
         case SinglingOut():
             return _of_singling_out(found, language)
@@ -79,7 +79,7 @@ def attack_facts(found: Finding, language: str) -> dict[str, object]:
             return _of_ridge(found)
 
 
-def _of_reconstruction(found: Reconstruction) -> dict[str, object]:
+def _of_reconstruction(found: CountReconstruction) -> dict[str, object]:
     most = found.most
     return {
         "people": found.people,
