@@ -39,7 +39,7 @@ def test_another_result_would_change_the_page(monkeypatch: pytest.MonkeyPatch) -
     [
         ("adult-8-1", 0.0105, 0.039, 10),
         ("adult-8-1-nine", 0.0125, 0.042, 10),
-        ("adult-8-3", 0.0105, 0.028, 10),
+        ("adult-8-3", 0.0105, 0.028, 20),  # threes are measured as well, on a machine that others used
         ("adult-14-1", 0.013, 0.036, 20),
     ],
 )
