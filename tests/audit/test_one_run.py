@@ -20,7 +20,8 @@ package("torch")
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
-from sfumato.learning import Canaries, Trained, Units  # noqa: E402
+from sfumato.learning import Canaries, Trained, Trainer, Units  # noqa: E402
+from tests.learning.words import TestWords  # noqa: E402
 
 DELTA = "1/100000"
 
@@ -57,8 +58,12 @@ def axes(number: int, *, rate: float = 1.0, pull: float = 2.0, **said: Any) -> T
 
 @pytest.fixture(scope="module")
 def done() -> Trained:
-    """A correct run with 400 canaries."""
-    return axes(400)
+    """A correct run with 400 canaries; coins and noise are a test's, so that it is the same in each run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_words", TestWords)
+        coins = np.random.default_rng(5).integers(0, 2, 400).astype(bool)
+        patch.setattr("sfumato.learning.sealed_canaries._fair_coins", lambda number: coins[:number])
+        return axes(400)
 
 
 def test_a_correct_run_is_audited_from_its_certificate_and_what_was_sealed(done: Trained) -> None:

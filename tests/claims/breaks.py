@@ -1050,6 +1050,25 @@ def a_page_of_membership_attacks_leaves_the_true_positives_out(original: Any) ->
     return lambda *given: (*original(*given)[:-2], "–", "–")
 
 
+@broken(
+    "sfumato.learning.noisy_sums:NoisySums.pitch",
+    claims=["S3-16"],
+    first=["simulated_attacks"],
+)
+def the_noise_of_training_is_a_quarter_of_what_is_stated(original: Any) -> Any:
+    return lambda self, moved: original(self, moved) / 4
+
+
+@broken(
+    "sfumato.audit.gradient_attack:gradient_attack_accuracy",
+    "sfumato.audit:gradient_attack_accuracy",
+    claims=["S3-16"],
+    first=["accuracies_are_those"],
+)
+def the_attack_on_a_gradient_forgets_the_clip(original: Any) -> Any:
+    return lambda **facts: original(**{**facts, "epsilon": facts["epsilon"] * max(facts["ratio"], 1)})
+
+
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:
     """Each break with each of its claims, or with those of them that are wanted."""
     wanted = set(claims)
