@@ -18,6 +18,7 @@ from sfumato.audit.membership import (
 )
 from sfumato.audit.registry import ATTACKS, TWINS, audit
 from sfumato.audit.verdict import Attack, Drawn, Verdict
+from sfumato.audit.ways import WayAudited, WayOut, ways_out
 
 __all__ = [
     "ATTACKS",
@@ -26,6 +27,8 @@ __all__ = [
     "Drawn",
     "MembershipAuc",
     "Verdict",
+    "WayAudited",
+    "WayOut",
     "auc_bound",
     "audit",
     "closest_record",
@@ -36,4 +39,5 @@ __all__ = [
     "membership_game",
     "membership_split",
     "row_density",
+    "ways_out",
 ]

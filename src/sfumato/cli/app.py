@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from sfumato.cli import (
     account,
-    audit,
+    audit_ways,
     ballot,
     budget,
     certificate,
@@ -95,7 +95,7 @@ app.command("explain")(certificate.explain)
 app.command("report")(certificate.report)
 app.command("plot")(pictures.plot)
 app.command("units")(units.units)
-app.add_typer(audit.audit, name="audit")
+app.add_typer(audit_ways.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
 ledger.ledger.command("health")(operation.health)
