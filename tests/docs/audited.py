@@ -62,16 +62,17 @@ def _share(row: dict[str, Any]) -> str:
 
 def ways() -> str:
     """Claimed, proven, and how."""
-    head = ("way out", "ε claimed", "δ", "ε proven", "by the curve", "ratio", "draws", "releases", "how")
+    head = ("way out", "ε claimed", "δ", "ε proven", "by the curve", "ratio", "confidence", "draws", "releases", "how")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for kind, name in HEADS.items():
         lines.append(f"| **{name}** |" + " |" * (len(head) - 1))
         for row in measured():
             if row["kind"] == kind and row["flaw"] is None:
                 curve = "" if row["by_curve"] is None else f"{row['by_curve']:.3f}"
+                draws = f"{row['draws']:,}" if row["draws"] else "exact"
                 lines.append(
                     f"| {row['name']} | {row['epsilon']} | {row['delta']:.2g} | {row['point']:.3f} | {curve} | "
-                    f"{_share(row)} | {row['draws'] or 'exact'} | {row['releases']:,} | {row['how']} |"
+                    f"{_share(row)} | {row['confidence']:.5f} | {draws} | {row['releases']:,} | {row['how']} |"
                 )
     return "\n".join(lines)
 
