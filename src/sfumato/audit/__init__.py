@@ -28,6 +28,7 @@ from sfumato.audit.reference_models import (
 )
 from sfumato.audit.registry import ATTACKS, TWINS, audit
 from sfumato.audit.verdict import Attack, Drawn, Verdict
+from sfumato.audit.ways import WayAudited, WayOut, ways_out
 
 __all__ = [
     "ATTACKS",
@@ -39,6 +40,8 @@ __all__ = [
     "OneRunAudit",
     "PrivacyCurve",
     "Verdict",
+    "WayAudited",
+    "WayOut",
     "auc_bound",
     "audit",
     "audit_chart",
@@ -58,4 +61,5 @@ __all__ = [
     "rmia_scores",
     "row_density",
     "trained",
+    "ways_out",
 ]

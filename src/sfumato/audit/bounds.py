@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 __all__ = ["epsilon_lower_bound", "exact_epsilon", "gaussian_epsilon", "gaussian_lower_bound"]
 
 
-def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float) -> float:
+def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float, chosen_on: float = 0.5) -> float:
     """Bound ε from below: no (ε, δ) mechanism with a smaller ε gives such samples, but with probability α.
 
-    The event S (a half-line or a single value, and which neighbour is the numerator) is chosen on the first half of the
-    samples; on the second half, Clopper–Pearson bounds at α/2 each give ε ≥ ln((P_low(S) − δ)/Q_high(S)).
+    The event S (a half-line or a single value, and which neighbour is the numerator) is chosen on the first of the
+    samples, a part ``chosen_on`` of them; on the rest, Clopper–Pearson bounds at α/2 each give
+    ε ≥ ln((P_low(S) − δ)/Q_high(S)).
 
     >>> import numpy as np
     >>> epsilon_lower_bound(np.array([0] * 500 + [1] * 500), np.array([0] * 500 + [1] * 500), delta=0, alpha=0.01)
@@ -23,18 +24,24 @@ def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float
     """
     import numpy as np
 
-    halves = [np.array_split(np.asarray(side), 2) for side in (here, there)]
+    halves = [_parted(side, chosen_on) for side in (here, there)]
     (here_first, here_second), (there_first, there_second) = ((side[0], side[1]) for side in halves)
+    grown = len(here_second) / max(1, len(here_first))  # as if they were as many as those that will judge
     best, event = 0.0, None
     pooled = np.concatenate([here_first, there_first])
     marks = np.unique(pooled)
     if len(marks) > 400:
-        marks = np.unique(np.quantile(pooled, np.linspace(0, 1, 401), method="nearest"))
+        marks = np.unique(np.quantile(pooled, _levels(), method="nearest"))
     for swap in (False, True):
         top, bottom = (there_first, here_first) if swap else (here_first, there_first)
         for side in ("<=", ">=", "=="):
             found = _log_ratios(
-                _counts(top, marks, side), len(top), _counts(bottom, marks, side), len(bottom), delta, alpha
+                grown * _counts(top, marks, side),
+                grown * len(top),
+                grown * _counts(bottom, marks, side),
+                grown * len(bottom),
+                delta,
+                alpha,
             )
             place = int(np.argmax(found))
             if found[place] > best:
@@ -47,12 +54,12 @@ def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float
     return max(0.0, float(bound[0]))
 
 
-def gaussian_lower_bound(here: Array, there: Array, *, delta: float, alpha: float) -> float:
+def gaussian_lower_bound(here: Array, there: Array, *, delta: float, alpha: float, chosen_on: float = 0.5) -> float:
     """Bound from below, by its ε at δ, the least Gaussian curve that such samples allow, but with probability α.
 
     A mechanism with the curve of Gaussians μ apart has Φ⁻¹(P(S)) − Φ⁻¹(Q(S)) ≤ μ for every event S. The half-line is
-    chosen on the first half of the samples; on the second half, Clopper–Pearson bounds at α/2 each bound μ. This
-    refutes a curve, and says nothing of a claim at one point (ε, δ) alone.
+    chosen on the first of the samples, a part ``chosen_on`` of them; on the rest, Clopper–Pearson bounds at α/2 each
+    bound μ. This refutes a curve, and says nothing of a claim at one point (ε, δ) alone.
 
     >>> import numpy as np
     >>> gaussian_lower_bound(np.zeros(1000), np.ones(1000), delta=1e-5, alpha=0.01) > 10
@@ -61,7 +68,7 @@ def gaussian_lower_bound(here: Array, there: Array, *, delta: float, alpha: floa
     import numpy as np
     from scipy.special import ndtri
 
-    halves = [np.array_split(np.asarray(side), 2) for side in (here, there)]
+    halves = [_parted(side, chosen_on) for side in (here, there)]
     marks = np.unique(np.quantile(np.concatenate([side[0] for side in halves]), np.linspace(0, 1, 201)))
 
     def apart(part: int, at: Array, *, swap: bool, side: str) -> Array:
@@ -133,6 +140,23 @@ def exact_epsilon(here: Array, there: Array, *, delta: float = 0.0) -> float:
     return high
 
 
+def _parted(sample: Array, first: float) -> tuple[Array, Array]:
+    """What an event is chosen on, and what it is then judged by."""
+    import numpy as np
+
+    held = np.asarray(sample)
+    cut = -(-len(held) * int(1000 * first) // 1000)
+    return held[:cut], held[cut:]
+
+
+def _levels() -> Array:
+    """Of the events that are tried: evenly, and more of them in the tails."""
+    import numpy as np
+
+    tail = np.geomspace(1e-5, 2.5e-3, 24)
+    return np.sort(np.concatenate([np.linspace(0, 1, 401), tail, 1 - tail]))
+
+
 def _counts(sample: Array, marks: Array, side: str) -> Array:
     import numpy as np
 
@@ -141,7 +165,7 @@ def _counts(sample: Array, marks: Array, side: str) -> Array:
     return {"<=": upto, ">=": len(ordered) - under, "==": upto - under}[side]
 
 
-def _log_ratios(hits: Array, tries: int, other_hits: Array, other_tries: int, delta: float, alpha: float) -> Array:
+def _log_ratios(hits: Array, tries: float, other_hits: Array, other_tries: float, delta: float, alpha: float) -> Array:
     """ln((P_low − δ)/Q_high) for each event, −∞ where nothing is proven."""
     import numpy as np
 
@@ -151,7 +175,7 @@ def _log_ratios(hits: Array, tries: int, other_hits: Array, other_tries: int, de
 
 
 def _clopper_pearson(
-    hits: Array, tries: int, other_hits: Array, other_tries: int, *, alpha: float
+    hits: Array, tries: float, other_hits: Array, other_tries: float, *, alpha: float
 ) -> tuple[Array, Array]:
     """P_low and Q_high of each event, each wrong with probability α/2 at most."""
     import numpy as np

@@ -13,6 +13,7 @@ from sfumato.cli import (
     audit,
     audit_membership,
     audit_model,
+    audit_ways,
     ballot,
     budget,
     certificate,
@@ -56,7 +57,7 @@ class _PlainWords(TyperGroup):
     Anything else is a bug of ours and shows.
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: Any) -> None:  # whatever typer hands over
         """Put the demonstration first: typer puts groups last, and it is where people begin."""
         super().__init__(**settings)
         self.commands = dict(sorted(self.commands.items(), key=lambda each: each[0] != "demo"))
@@ -101,7 +102,7 @@ app.command("plot")(pictures.plot)
 app.command("units")(units.units)
 audit.audit.command("membership")(audit_membership.membership)
 audit.audit.command("model")(audit_model.model)
-app.add_typer(audit.audit, name="audit")
+app.add_typer(audit_ways.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
 ledger.ledger.command("health")(operation.health)
