@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float32]
+    Doubles = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
@@ -84,7 +85,7 @@ def trained_models(
     return weights
 
 
-def confidences(weights: "Floats", rows: "Floats", labels: "Integers") -> "Floats":
+def confidences(weights: "Floats", rows: "Floats", labels: "Integers") -> "Doubles":
     """How sure each model is of the right label of each row: the logarithm of the odds of its probability.
 
     >>> import numpy as np
@@ -100,8 +101,8 @@ def confidences(weights: "Floats", rows: "Floats", labels: "Integers") -> "Float
     own = np.take_along_axis(found, places, axis=2)[:, :, 0]
     np.put_along_axis(found, places, -np.inf, axis=2)
     most = found.max(axis=2)
-    spread: Floats = own - most - np.log(np.exp(found - most[:, :, None]).sum(axis=2))
-    return spread
+    spread = own - most - np.log(np.exp(found - most[:, :, None]).sum(axis=2))
+    return spread.astype(np.float64)
 
 
 def _widened(rows: "Floats") -> "Floats":
