@@ -26,7 +26,8 @@ def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float
 
     halves = [_parted(side, chosen_on) for side in (here, there)]
     (here_first, here_second), (there_first, there_second) = ((side[0], side[1]) for side in halves)
-    grown = len(here_second) / max(1, len(here_first))  # as if they were as many as those that will judge
+    # As if they were more, since more will judge; not as if they were as many: then the luckiest tail would be chosen.
+    grown = (len(here_second) / max(1, len(here_first))) ** 0.5
     best, event = 0.0, None
     pooled = np.concatenate([here_first, there_first])
     marks = np.unique(pooled)

@@ -41,7 +41,8 @@ def _of_rows(ask: Ask, **values: int) -> Callable[[int, int, int], Release]:
         held = {"g": [group for group in range(groups) for _ in range(times)]}
         held |= {name: [values.get(name, 10)] * (groups * times) for name in ("x", "y")}
         table = _table(held, keys={"g": range(groups)}, bounds={"x": (0, 10), "y": (0, 10)})
-        return ask(table).release(epsilon=epsilon, even_if_useless=True)
+        told: Release = ask(table).release(epsilon=epsilon, even_if_useless=True)
+        return told
 
     return release
 
