@@ -101,8 +101,8 @@ def confidences(weights: "Floats", rows: "Floats", labels: "Integers") -> "Doubl
     own = np.take_along_axis(found, places, axis=2)[:, :, 0]
     np.put_along_axis(found, places, -np.inf, axis=2)
     most = found.max(axis=2)
-    spread = own - most - np.log(np.exp(found - most[:, :, None]).sum(axis=2))
-    return spread.astype(np.float64)
+    sure: Doubles = (own - most - np.log(np.exp(found - most[:, :, None]).sum(axis=2))).astype(np.float64)
+    return sure
 
 
 def _widened(rows: "Floats") -> "Floats":
