@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import combine_pvalues
 
 from sfumato import audit
 from sfumato.audit.one_run_demo import demonstrated
@@ -60,10 +61,10 @@ def quiet(patch: Patch) -> dict[str, Any]:
 def test_faults_that_move_a_unit_further_are_refuted_by_guesses(
     fault: Callable[[Patch], dict[str, Any]], monkeypatch: Patch
 ) -> None:
-    """Whatever the scores are; with 5,000 canaries each of these is refuted in nearly every run, of three in two."""
+    """Whatever the scores are, by Fisher's product of three runs: p-values of one were 0.0005 to 0.003."""
     facts = {**fault(monkeypatch), **FACTS}
-    found = [audit.trained(axes(5_000, **facts)) for _ in range(3)]
-    assert sum(one.refuted for one in found) >= 2, [one.plain() for one in found]
+    found = [audit.trained(axes(4_000, **facts)) for _ in range(3)]
+    assert combine_pvalues([one.p_curve for one in found]).pvalue <= 0.01, [one.plain() for one in found]
 
 
 @pytest.mark.long

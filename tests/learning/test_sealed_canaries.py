@@ -161,15 +161,29 @@ def test_what_cannot_have_canaries_is_refused_before_anything_is_charged(tmp_pat
         vault.trainer(model, loss, data=data, canaries=axes, augmentations=twice)
     groups = Units.of_groups(torch.zeros(3, WIDE), torch.zeros(3), ids=["a", "b", "c"], groups=triplets(9), name="g")
     with pytest.raises(errors.InvalidInput, match="not groups"):
-        axes.check(groups)
+        axes.fitted(groups)
+    assert vault.spent == sf.Budget(epsilon=0, delta=0)
+
+
+def test_canaries_that_no_score_can_be_made_of_are_refused_before_the_charge() -> None:
+    """Targets that are no class, a layer that does not run row by row, and halves where the data has whole numbers."""
+    classes = Units(torch.zeros(4, WIDE), torch.zeros(4, dtype=torch.int64), n_units=4, name="visits", version="1")
+    vault = Vault(unit=RECORD, budget=sf.Budget(epsilon=1, delta=1e-6), name="trial", key=KEY)
+    halves = Canaries(torch.eye(WIDE)[:20], torch.full((20,), 0.5))
+    kept = halves.fitted(units(torch.eye(WIDE)[:2])).sealed().targets
+    assert kept.tolist() == [0.5] * 20
+    cases = [(halves, "whole numbers"), (Canaries(torch.eye(WIDE)[:20], torch.full((20,), 7)), "no scores")]
+    for canaries, why in cases:
+        with pytest.raises(errors.InvalidInput, match=why):
+            vault.trainer(nn.Linear(WIDE, 3), nn.functional.cross_entropy, data=classes, canaries=canaries)
+    assert halves.sealed().targets.tolist() == [0.5] * 20  # those of the caller stay as they were
     assert vault.spent == sf.Budget(epsilon=0, delta=0)
 
 
 def test_random_canaries_have_one_length_and_the_types_of_the_data() -> None:
     data = units(torch.eye(WIDE)[:2])
     made = Canaries.random(50, like=data, targets=[0, 1], length=3)
-    made.check(data)
-    sealed = made.sealed()
+    sealed = made.fitted(data).sealed()
     assert torch.allclose(sealed.inputs[0].norm(dim=1), torch.tensor(3.0))
     assert sealed.targets[:4].tolist() == [0, 1, 0, 1]
     with pytest.raises(errors.InvalidInput, match="Give rows"):

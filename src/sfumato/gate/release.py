@@ -17,6 +17,7 @@ from sfumato.core.documents import check_types
 from sfumato.core.events import PrivacyEvent
 from sfumato.core.exact import Exact, decimal_up, natural, non_negative, positive
 from sfumato.core.interrupts import FAILED, attempt, check_outside
+from sfumato.core.ledger import State
 from sfumato.core.limits import Limit
 from sfumato.core.query import Answer, Dataset, DrawnMechanism, Query, ReleasedQuery, SquaredError
 from sfumato.core.question import Intended, Preview
@@ -29,6 +30,8 @@ from sfumato.mechanisms.calibration import least_epsilon, least_epsilon_where
 from sfumato.noise import SystemWords
 
 __all__ = ["ReleaseGate"]
+
+PAID = (State.RESERVED, State.COMMITTED)
 
 
 def _unwatched(text: str) -> AbstractContextManager[None]:
@@ -167,8 +170,8 @@ class ReleaseGate:
             looked_up = asked.known and not asked.fresh
             if looked_up and self.notary.ledger.stored(priced.question, private, reads=reads) is not None:
                 continue
-            if asked.idempotency is not None and self.notary.ledger.named(asked.idempotency) is not None:
-                continue
+            if asked.idempotency is not None and self.notary.ledger.named(asked.idempotency) in PAID:
+                continue  # a key of another question is refused with that question
             _check_useful(useless)
             self._check_readable(store, priced.query, private)
             charges.append((priced.charge if asked.known else asked.spend, priced.event))

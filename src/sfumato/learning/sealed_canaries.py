@@ -119,8 +119,8 @@ class Canaries:
     def __repr__(self) -> str:
         return f"<{self.number:,} canaries, scored by {self.score}>"
 
-    def check(self, units: "Units") -> None:
-        """Refuse canaries that cannot be units of this data; reads nothing of it."""
+    def fitted(self, units: "Units") -> "Canaries":
+        """The same canaries with the types of this data; refused where they cannot be units of it. Reads nothing."""
         if units.kind == "group":
             raise InvalidInput("canaries are records or persons of one row, not groups; nothing was read or spent.")
         inputs, targets, _ = units.example(1)
@@ -128,8 +128,34 @@ class Canaries:
         wanted = [tuple(part.shape[trim:]) for part in (*inputs, targets)]
         if wanted != [tuple(part.shape[1:]) for part in (*self._inputs, self._targets)]:
             raise InvalidInput("canaries need rows of the shape that the data has; nothing was read or spent.")
-        self._inputs = tuple(own.to(part.dtype) for own, part in zip(self._inputs, inputs, strict=True))
-        self._targets = self._targets.to(targets.dtype)
+        held = (*self._inputs, self._targets)
+        cast = [own.to(part.dtype) for own, part in zip(held, (*inputs, targets), strict=True)]
+        for own, part in zip(held, cast, strict=True):
+            if not part.is_floating_point() and not torch.equal(own.double(), part.double()):
+                raise InvalidInput(
+                    "the data has whole numbers where canaries have others; nothing was read or spent. Give whole ones."
+                )
+        made = copy.copy(self)
+        made._inputs, made._targets = tuple(cast[:-1]), cast[-1]
+        return made
+
+    def try_out(self, model: nn.Module, loss: Callable[..., Tensor]) -> None:
+        """Refuse canaries without scores before anything is charged: all of their losses, and one gradient."""
+        before = {name: one.detach().cpu().clone() for name, one in model.named_parameters()}
+        trials: tuple[tuple[CanaryScore, slice], ...] = ("loss", slice(None)), (self.score, slice(1))
+        for score, some in trials:
+            part = copy.copy(self)
+            part.score = score
+            part._inputs, part._targets = tuple(own[some] for own in self._inputs), self._targets[some]
+            part.number = len(part._targets)
+            try:
+                RevealedCanaries(sealed=part.sealed(), before=before, loss=loss).scores(model)
+            except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+                raise InvalidInput(
+                    "no scores can be computed for these canaries with this model and loss; nothing was read and "
+                    "nothing was spent. Targets must be such as the data has, and the model must run under "
+                    "torch.func.vmap one row at a time (recurrent layers of torch do not)."
+                ) from None
 
     def sealed(self) -> "SealedCanaries":
         """Draw the coins of one run; they are secret from then on."""

@@ -133,8 +133,9 @@ class Trainer:
                 "a canary is in or out, and this vault's relation is replace, under which nobody comes or goes; "
                 "nothing was read and nothing was spent. Audit a run of a vault with relation='add/remove'."
             )
-        canaries.check(self._units)
-        return canaries
+        fitted = canaries.fitted(self._units)
+        fitted.try_out(self._model, self._loss)
+        return fitted
 
     def _check_loss(self, model: nn.Module, loss: object) -> None:
         """Refuse what cannot be trained by its class."""

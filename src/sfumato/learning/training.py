@@ -199,7 +199,7 @@ class Training:
         if self.canaries is None:
             return
         natural(self.canaries[0], "the number of canaries", most=MOST)
-        if not _is_digest(self.canaries[1]):
+        if len(self.canaries) != 2 or not _is_digest(self.canaries[1]):
             raise InvalidInput("the coins of canaries are identified by 64 hexadecimal digits; nothing was done.")
 
     def _check_protected(self, unit: Unit, limit: Limit | None) -> None:

@@ -1,8 +1,8 @@
 """Singling out: a table without any of the 18 Safe Harbor identifiers points to a person where it says 1.
 
 A small area, a rare disease and a count of 1 are enough: whoever knows of one neighbour with that disease reads that
-person's row. Counts from a vault bound what the same table can teach: the odds of any belief about the person move by
-a factor within e^ε.
+person's row. Counts from a vault bound what the same table can teach: the odds that the person is in the data move by
+a factor within e^ε (those of a trait of somebody who is known to be in it within e^2ε).
 """
 
 from dataclasses import dataclass
