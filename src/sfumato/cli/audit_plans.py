@@ -37,8 +37,8 @@ def plans(
     change beyond the declared sensitivity refutes the guarantee of that question, and is printed with it. Of the
     schema the declaration alone is used: no data are opened, no ledger is asked, nothing is spent.
 
-    "Nothing found" is no proof. Not tried are joins, one row a person, quantiles, choices and studies. Takes about a
-    second for a handful of plans. Exits with 4 if a plan is refuted.
+    "Nothing found" is no proof. Not tried are joins, one row a person, quantiles, choices and studies. Takes some
+    seconds for 10 plans. Exits with 4 if a plan is refuted.
 
     Example: $ sfumato audit plans declared.toml --plans 10
     """
