@@ -53,6 +53,7 @@ def test_the_commands_are_these():
         "audit local",
         "audit membership",
         "audit model",
+        "audit plans",
         "audit release",
         "audit stream",
         "audit synthetic",

@@ -19,6 +19,7 @@ from sfumato.audit.membership import (
 )
 from sfumato.audit.one_run import OneRunAudit, canary_evidence, judged_evidence, trained
 from sfumato.audit.one_run_plot import audit_chart
+from sfumato.audit.plans import PlansAudit, PlanTried, plans
 from sfumato.audit.reference_models import (
     ModelMembership,
     PrivacyCurve,
@@ -38,6 +39,8 @@ __all__ = [
     "MembershipAuc",
     "ModelMembership",
     "OneRunAudit",
+    "PlanTried",
+    "PlansAudit",
     "PrivacyCurve",
     "Verdict",
     "WayAudited",
@@ -58,6 +61,7 @@ __all__ = [
     "membership_game",
     "membership_split",
     "model_membership",
+    "plans",
     "rmia_scores",
     "row_density",
     "trained",

@@ -13,6 +13,7 @@ from sfumato.cli import (
     audit,
     audit_membership,
     audit_model,
+    audit_plans,
     audit_ways,
     ballot,
     budget,
@@ -102,6 +103,7 @@ app.command("plot")(pictures.plot)
 app.command("units")(units.units)
 audit.audit.command("membership")(audit_membership.membership)
 audit.audit.command("model")(audit_model.model)
+audit.audit.command("plans")(audit_plans.plans)
 app.add_typer(audit_ways.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
