@@ -193,8 +193,8 @@ def _judged(statement: Statement, scores: "Floats", coins: "Coins", *, score: st
     guesses = number // SHARE // 2 * 2
     right = right_guesses(scores, coins, guesses)
     claimed, sides = claimed_curve(statement), (scores[coins].tolist(), scores[~coins].tolist())
-    # Of 20 coins or more fewer than two are on a side once in 10,000 runs.
-    gapped = isinstance(claimed, GaussianCurve) and min(map(len, sides)) >= 2
+    apart = claimed.apart if isinstance(claimed, GaussianCurve) else None
+    gapped = apart is not None and min(map(len, sides)) >= 2  # of 20 coins fewer are on a side once in 10,000 runs
     return OneRunAudit(
         canaries=number,
         inside=int(coins.sum()),
@@ -208,7 +208,7 @@ def _judged(statement: Statement, scores: "Floats", coins: "Coins", *, score: st
         by_counting=counted_guesses_bound(canaries=number, guesses=guesses, right=right, delta=delta, alpha=alpha),
         by_gap=gap_bound(*sides, delta=delta, alpha=alpha) if gapped else 0.0,
         p_curve=curve_p_value(claimed, canaries=number, guesses=guesses, right=right),
-        p_gap=gap_p_value(*sides, apart=claimed.apart) if gapped else 1.0,
+        p_gap=gap_p_value(*sides, apart=apart) if apart is not None and gapped else 1.0,
         gapped=gapped,
         scores=scores,
         coins=coins,
