@@ -22,9 +22,9 @@ def schema(tmp_path: Path) -> str:
 
 
 def test_a_schema_is_fuzzed(run: Any, schema: str) -> None:
-    outcome = run("audit", "plans", schema, "--plans", "1", "--unit-relation", "replace")
+    outcome = run("audit", "plans", schema, "--plans", "1", "--seed", "6", "--unit-relation", "replace")
     assert outcome.exit_code == 0, outcome.stderr
-    assert "user (patient_id), replace (seed 1); 30 pair(s)" in outcome.stdout
+    assert "user (patient_id), replace (seed 6); 30 pair(s)" in outcome.stdout
     assert "That is no proof" in outcome.stdout
 
 

@@ -85,10 +85,10 @@ def facts_of(table: "Table", unit: Protected) -> tuple[ColumnFacts, ...]:
 
 def ends(fact: ColumnFacts) -> tuple[Fraction, Fraction] | None:
     """The bounds of a column of numbers, if it has any."""
-    match fact.bounds:
-        case (Fraction() as low, Fraction() as high):
-            return low, high
-    return None
+    if fact.bounds is None:
+        return None
+    low, high = fact.bounds
+    return None if isinstance(low, date) or isinstance(high, date) else (low, high)
 
 
 def invented_rows(facts: Sequence[ColumnFacts], chance: np.random.Generator) -> "pa.Table":
