@@ -79,12 +79,14 @@ def ways() -> str:
 
 def twins() -> str:
     """The copies that were broken on purpose."""
-    lines = ["| way out | broken on purpose | ε claimed | ε proven | verdict |", "|---|---|---|---|---|"]
+    lines = ["| way out | broken on purpose | ε claimed | ε proven | by the curve | verdict |", "|---" * 6 + "|"]
     for row in measured():
         if row["flaw"] is not None:
-            best = max(bound for bound in (row["point"], row["by_curve"]) if bound is not None)
+            curve = "" if row["by_curve"] is None else f"{row['by_curve']:.3f}"
             verdict = "refuted" if row["refuted"] else "**missed**"
-            lines.append(f"| {row['name']} | {row['flaw']} | {row['epsilon']} | {best:.3f} | {verdict} |")
+            lines.append(
+                f"| {row['name']} | {row['flaw']} | {row['epsilon']} | {row['point']:.3f} | {curve} | {verdict} |"
+            )
     return "\n".join(lines)
 
 

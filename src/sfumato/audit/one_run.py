@@ -138,8 +138,11 @@ def canary_evidence(result: "Trained") -> dict[str, object]:
 
     Scores are of the released weights: a model that was changed since is refused.
     """
+    from sfumato.learning.trained import Trained
     from sfumato.learning.weights import weights_digest
 
+    if not isinstance(result, Trained):
+        raise InvalidInput("an audit takes what trainer.fit(…) gave; nothing was done.")
     query = _query(result.release.statement)
     if result.canaries is None:
         raise InvalidInput(

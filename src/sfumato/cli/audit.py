@@ -2,14 +2,17 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.output import say
+
 if TYPE_CHECKING:
     from sfumato.audit import Verdict
 
-__all__ = ["audit"]
+__all__ = ["audit", "end_of_audit"]
 
 REFUTED = 4
 
@@ -62,8 +65,7 @@ def shipped(
         typer.echo(json.dumps([_plain(verdict, twin=twin) for verdict, twin in verdicts], indent=1, ensure_ascii=False))
     else:
         _table(verdicts)
-    if any(verdict.refuted != twin for verdict, twin in verdicts if verdict.skipped is None):
-        raise typer.Exit(REFUTED)
+    end_of_audit([(twin, verdict.refuted) for verdict, twin in verdicts if verdict.skipped is None])
 
 
 def _table(verdicts: "list[tuple[Verdict, bool]]") -> None:
@@ -85,7 +87,7 @@ def _table(verdicts: "list[tuple[Verdict, bool]]") -> None:
                     _proven(verdict),
                     escape(verdict.method),
                     "—" if verdict.skipped else f"{verdict.confidence:g}",
-                    _outcome(verdict),
+                    _outcome(verdict, twin=twin),
                 )
         Console().print(table)
 
@@ -96,10 +98,29 @@ def _proven(verdict: "Verdict") -> str:
     return f"{verdict.proven:.4f}" if math.isfinite(verdict.proven) else "∞"
 
 
-def _outcome(verdict: "Verdict") -> str:
+def _outcome(verdict: "Verdict", *, twin: bool) -> str:
     if verdict.skipped is not None:
         return "not attacked"
-    return "refuted" if verdict.refuted else "nothing found"
+    return "refuted" if verdict.refuted else "NOT refuted" if twin else "nothing found"
+
+
+def end_of_audit(judged: Sequence[tuple[bool, bool]]) -> None:
+    """Say why an audit failed, and exit with 4: a shipped claim was refuted, or a broken copy was not.
+
+    Of each attack: whether it is of a broken copy, and whether it refuted.
+    """
+    claims = sum(refuted for twin, refuted in judged if not twin)
+    missed = sum(not refuted for twin, refuted in judged if twin)
+    if claims:
+        say(f"{claims} shipped claim(s) refuted, with the confidence stated.", error=True)
+    if missed:
+        say(
+            f"{missed} broken mechanism(s) not refuted: the attacks are too weak with this many samples. "
+            "Use more --samples.",
+            error=True,
+        )
+    if claims or missed:
+        raise typer.Exit(REFUTED)
 
 
 def _plain(verdict: "Verdict", *, twin: bool) -> dict[str, object]:

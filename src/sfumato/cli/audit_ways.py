@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.audit import REFUTED, audit
+from sfumato.cli.audit import audit, end_of_audit
 
 if TYPE_CHECKING:
     from sfumato.audit import WayAudited
@@ -109,8 +109,7 @@ def _attack(kind: str, samples: int, confidence: float, only: str, *, as_json: b
         typer.echo(json.dumps([_plain(row) for row in rows], indent=1, ensure_ascii=False))
     else:
         _shown(rows)
-    if any(row.refuted != row.twin for row in rows if row.skipped is None):
-        raise typer.Exit(REFUTED)
+    end_of_audit([(row.twin, row.refuted) for row in rows if row.skipped is None])
 
 
 def _shown(rows: "list[WayAudited]") -> None:
@@ -151,7 +150,7 @@ def _cells(row: "WayAudited") -> tuple[str, ...]:
         _number(row.ratio),
         f"{row.way.how}: {f'{row.draws:,} draws' if row.draws else 'exact'}",
         f"{row.confidence:.5f}",
-        "refuted" if row.refuted else "nothing found",
+        "refuted" if row.refuted else "NOT refuted" if row.twin else "nothing found",
     )
 
 

@@ -77,6 +77,10 @@ class Canaries:
         self.confidence = probability(confidence, "confidence")
         if not Fraction(1, 2) <= self.confidence < 1:
             raise InvalidInput("the confidence of an audit is from 0.5 to below 1; nothing was done.")
+        if not all(bool(torch.isfinite(part).all()) for part in parts):
+            raise InvalidInput(
+                "rows of canaries must be finite numbers: others would count as no row; nothing was done."
+            )
         self._inputs, self._targets = tuple(parts[:-1]), parts[-1]
 
     @classmethod

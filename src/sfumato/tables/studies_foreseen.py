@@ -26,7 +26,10 @@ class Assumed:
 
 EVEN = Assumed(words="as frequent as not", shares=np.full(2, 0.5))
 SPREAD = [
-    Assumed(words=f"whose standard deviation is {text} of its range", shares=outcome_shares(0.0, 2 * part, -1.0, 1.0))
+    Assumed(
+        words=f"whose standard deviation around the fit is {text} of its range",
+        shares=outcome_shares(0.0, 2 * part, -1.0, 1.0),
+    )
     for text, part in (("a sixth", 1 / 6), ("a twentieth", 1 / 20))
 ]
 
@@ -53,9 +56,9 @@ def said_of_noise(
         )
         parts.append(f"{about} with an outcome {each.words} ({wider})")
     told = (
-        f"With {rows:,} rows, of the variance of a coefficient would be noise: {'; '.join(parts)}. This assumes "
-        "numbers that fill their ranges evenly and groups of one size; it is more where they do not, where events are "
-        "rarer or values vary less, and where covariates are close to each other."
+        f"With {rows:,} rows, noise would be this part of the variance of a coefficient: {'; '.join(parts)}. This "
+        "assumes numbers that fill their ranges evenly and groups of one size; it is more where they do not, where "
+        "events are rarer or values vary less around the fit, and where covariates are close to each other."
     )
     if all(noise.clear > CLEAR for noise in found):
         return (told,)
