@@ -29,7 +29,8 @@ from sfumato.audit.reference_models import (
 )
 from sfumato.audit.registry import ATTACKS, TWINS, audit
 from sfumato.audit.verdict import Attack, Drawn, Verdict
-from sfumato.audit.ways import WayAudited, WayOut, ways_out
+from sfumato.audit.ways import WayAudited, WayOut
+from sfumato.audit.ways_shipped import ways_out
 
 __all__ = [
     "ATTACKS",

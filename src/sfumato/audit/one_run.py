@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OneRunAudit", "canary_evidence", "judged_evidence", "trained"]
 
-SHARE = 10  # one coin of so many is guessed
+SHARE = 10  # one coin of this many is guessed
 POINTS = 24
 BEYOND = 1.5  # how far points of a curve go, in the ε that was charged
 

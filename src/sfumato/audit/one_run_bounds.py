@@ -81,7 +81,7 @@ class PointCurve:
 
 
 def curve_p_value(curve: TradeOff, *, canaries: int, guesses: int, right: int) -> float:
-    """How likely at most so many right guesses or more are under a claimed curve.
+    """How likely this many right guesses or more are, at most, under a claimed curve.
 
     Guarantee: under every mechanism with that curve, P[at most α] ≤ α, for guesses whose number was fixed beforehand
     and fair coins that are independent of each other. Nothing is assumed of the scores that guesses were made from.
@@ -171,7 +171,7 @@ def gap_bound(inside: Sequence[float], outside: Sequence[float], *, delta: float
 
 
 def _refuted(curve: TradeOff, chance: float, canaries: int, guesses: int, right: int) -> bool:
-    """Whether no mechanism of the curve has so many right guesses, or more, with this probability: the recursion."""
+    """Whether no mechanism of the curve has this many right guesses, or more, with this probability: the recursion."""
     whole = guesses / canaries
     hit, missed = chance * right / canaries, chance * (guesses - right) / canaries
     for place in range(right - 1, -1, -1):

@@ -28,6 +28,7 @@ from sfumato.engines.totals import brought_out
 from sfumato.errors import InvalidInput, NotDeclared, Unsupported
 from sfumato.tables.column_facts import ColumnFacts
 from sfumato.tables.execution import Beside, check_columns, exact_numbers, key_column
+from sfumato.tables.protected import unit_of
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
 from sfumato.tables.schema import Schema
@@ -190,7 +191,7 @@ def _declared(
         return _of_schema(given, unit, chance)
     if not isinstance(given, Table) or given.predicate is not None or given.by or given.joins:
         raise InvalidInput("plans(...) takes a schema, or a table as it was declared; nothing was tried.")
-    held = getattr(given._gate, "unit", None)
+    held = unit_of(given)
     if unit is not None or not isinstance(held, Record | User | Family):
         raise InvalidInput("a table brings the unit of its vault, and no other is taken; nothing was tried.")
     return given, facts_of(given, held), held

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PRODUCT", "PRODUCT_BOUNDS", "asked_of", "needed", "noise_of_sums", "weak"]
 
+Whatever = Any  # questions, oracles and declarations of every kind, which share no type
+
 DELTA = 1e-9
 LARGE = Budget(epsilon=10**6, delta=Fraction(1, 10**6))
 RECORD = record(relation="add/remove")
@@ -98,7 +100,7 @@ def _values(release: Release, exact: int = 0) -> Array:
     return np.array(release.statement.values, dtype=np.float64) - exact
 
 
-def _table(rows: dict[str, list[int]], **declared: Any) -> "Table":
+def _table(rows: dict[str, list[int]], **declared: Whatever) -> "Table":
     import pyarrow as pa
 
     data = pa.table({name: pa.array(column, pa.int64()) for name, column in rows.items()})
@@ -330,7 +332,7 @@ def _always_first(_inputs: object, _targets: object, _seed: int) -> Callable[[Si
     return lambda questions: [0] * len(questions)
 
 
-def reported(oracle: Any, truth: int | Fraction, wrong: Any = None) -> Callable[[int], Played]:
+def reported(oracle: Whatever, truth: int | Fraction, wrong: Whatever = None) -> Callable[[int], Played]:
     """Reports of clients, each of a person of its own, against their exact odds; ``wrong`` is a broken one's."""
     collection = Collection(name="invented", ask=oracle if wrong is None else wrong)
     place = oracle.step(truth) if isinstance(oracle, MEANS) else truth
@@ -343,7 +345,7 @@ def reported(oracle: Any, truth: int | Fraction, wrong: Any = None) -> Callable[
     return play
 
 
-def asked_of(kind: type, epsilon: int) -> Any:
+def asked_of(kind: type, epsilon: int) -> Whatever:
     """One way to ask in the local model, with few enough values or steps to list all reports."""
     asked = {"epsilon": epsilon, **({"steps": 6} if kind in MEANS else {"values": 5})}
     return kind.calibrated(**asked) if hasattr(kind, "calibrated") else kind(**asked)

@@ -5,16 +5,15 @@ the scores tell the neighbours apart proves a lower bound on ε (:mod:`sfumato.a
 has. The ε and δ that are claimed are those that were charged: calibration is part of what is attacked.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.audit.bounds import epsilon_lower_bound, exact_epsilon, gaussian_lower_bound
 from sfumato.audit.verdict import missing
 from sfumato.core.foreign import Array
-from sfumato.errors import InvalidInput
 
-__all__ = ["KINDS", "Heard", "WayAudited", "WayOut", "ways_out"]
+__all__ = ["KINDS", "SAMPLES", "Heard", "WayAudited", "WayOut"]
 
 KINDS = ("release", "stream", "graph", "local", "synthetic", "training")
 CHOSEN_ON = 0.2
@@ -120,33 +119,3 @@ class WayAudited:
     def refuted(self) -> bool:
         """Whether the claim is wrong, with the stated confidence; a hair of float rounding is allowed for."""
         return self.proven is not None and self.proven > float(self.epsilon) * (1 + 1e-9) + 1e-12
-
-
-def ways_out(
-    kind: str | None = None,
-    *,
-    samples: int = SAMPLES,
-    confidence: float = 0.99,
-    only: str = "",
-    twins: bool = True,
-    ways: Sequence[WayOut] | None = None,
-) -> Iterator[WayAudited]:
-    """Attack every shipped way out of a kind (of all kinds, if None), and the broken copy of each.
-
-    All rows together hold with the confidence: each has its share of the doubt. Invented data alone is read. "Nothing
-    found" is no proof.
-
-    >>> rows = list(ways_out("local", only="kary", samples=2_000))
-    >>> [(row.twin, row.refuted) for row in rows], rows[0].epsilon
-    ([(False, False), (True, True)], Fraction(1, 1))
-    """
-    if kind is not None and kind not in KINDS:
-        raise InvalidInput(f"the kinds of ways out are {', '.join(KINDS)}; nothing was attacked.")
-    if ways is None:
-        from sfumato.audit.ways_shipped import WAYS
-
-        ways = WAYS
-    chosen = [way for way in ways if kind in (None, way.kind) and only in way.name]
-    rows = [(way, twin) for twin in ((False, True) if twins else (False,)) for way in chosen]
-    for way, twin in rows:
-        yield way.run(samples=samples, alpha=(1 - confidence) / len(rows), twin=twin)

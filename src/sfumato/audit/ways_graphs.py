@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any  # questions by their names
+from typing import TYPE_CHECKING
 
 from sfumato.audit.keys import sets
 from sfumato.audit.ladders import climbed
 from sfumato.audit.laws import stopped
+from sfumato.audit.product import Whatever
 from sfumato.audit.ways import Heard, WayOut
 from sfumato.audit.ways_played import DELTA, HALF_CHARGED, drawn_again, likelihood, new_vault, undercharged
 from sfumato.audit.ways_tables import OF_CERTIFICATE
@@ -27,7 +28,7 @@ WATCHED = 40  # steps
 THRESHOLD = 6
 REACH = 300
 EXACT = "vault, then the exact law of its certificate's mechanism"
-Ask = Callable[["Graph"], Any]
+Ask = Callable[["Graph"], Whatever]
 
 
 def _graph(edges: Sequence[tuple[int, int]]) -> "Graph":
@@ -55,7 +56,9 @@ STAR = ((0, 1), (0, 2), (0, 3), (0, 4))
 ALMOST_ALL = tuple(pair for pair in combinations(range(NODES), 2) if pair not in {(0, 1), (2, 3)})
 
 
-def _exactly(law: Callable[[Any, int], Array], release: Callable[[int, int], Release]) -> Callable[[int, int], Heard]:
+def _exactly(
+    law: Callable[[Whatever, int], Array], release: Callable[[int, int], Release]
+) -> Callable[[int, int], Heard]:
     """The whole law of the mechanism that a certificate names, on one of two neighbours."""
 
     def play(_size: int, times: int) -> Heard:
@@ -66,7 +69,9 @@ def _exactly(law: Callable[[Any, int], Array], release: Callable[[int, int], Rel
     return play
 
 
-def _whole(name: str, kind: str, law: Callable[[Any, int], Array], release: Callable[[int, int], Release]) -> WayOut:
+def _whole(
+    name: str, kind: str, law: Callable[[Whatever, int], Array], release: Callable[[int, int], Release]
+) -> WayOut:
     play = _exactly(law, release)
     return WayOut(name=name, kind=kind, how=EXACT, play=play, broken=undercharged(play), flaw=HALF_CHARGED)
 

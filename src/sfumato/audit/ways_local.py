@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from fractions import Fraction
 from math import log
-from typing import Any  # ways to ask, made by their names for what they take
 
-from sfumato.audit.product import asked_of
+from sfumato.audit.product import Whatever, asked_of
 from sfumato.audit.ways import Heard, WayOut
 from sfumato.local.client import Client
 from sfumato.local.collection import ORACLES, Collection
@@ -16,7 +15,7 @@ __all__ = ["LOCAL"]
 
 def _reports(kind: type, *, epsilon: int = 1) -> Callable[[int, int], Heard]:
     """Reports of many clients with one of two values, by how much likelier the second makes each."""
-    oracle: Any = asked_of(kind, epsilon)
+    oracle: Whatever = asked_of(kind, epsilon)
     mean = kind in MEANS
     places = (0, oracle.steps) if mean else (0, 1)
     values: tuple[Fraction | int, Fraction | int] = (Fraction(-1), Fraction(1)) if mean else (0, 1)

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any  # columns by name, each of a type of its own
+from typing import TYPE_CHECKING
 
+from sfumato.audit.product import Whatever
 from sfumato.audit.synthetic_rows import resampled
 from sfumato.audit.ways import Heard, WayOut
 from sfumato.audit.ways_played import DELTA, HALF_CHARGED, drawn_again, in_groups, new_vault, undercharged
@@ -24,10 +25,10 @@ SPREAD = 8  # groups of one person, where noise is Gaussian
 RARELY = Fraction(3, 20)
 IN_VAULT = "vault, a release of many groups"
 OF_CERTIFICATE = "vault, then the mechanism of its certificate"
-Ask = Callable[["Table"], Any]
+Ask = Callable[["Table"], Whatever]
 
 
-def _table(rows: dict[str, list[int]], **declared: Any) -> "Table":
+def _table(rows: dict[str, list[int]], **declared: Whatever) -> "Table":
     import pyarrow as pa
 
     data = pa.table({name: pa.array(column, pa.int64()) for name, column in rows.items()})

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -58,9 +58,9 @@ class _PlainWords(TyperGroup):
     Anything else is a bug of ours and shows.
     """
 
-    def __init__(self, **settings: Any) -> None:  # whatever typer hands over
+    def __init__(self, **settings: object) -> None:
         """Put the demonstration first: typer puts groups last, and it is where people begin."""
-        super().__init__(**settings)
+        super().__init__(**settings)  # type: ignore[arg-type]  # whatever typer hands over
         self.commands = dict(sorted(self.commands.items(), key=lambda each: each[0] != "demo"))
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # typer hands over a context of its own
