@@ -63,8 +63,8 @@ def foreseen_in_splines(
 def foreseen_in_products(design: Design, shares: NDArray[np.float64], rows: int, variance: float) -> NoiseForeseen:
     """The same for a linear regression from sums of products, with noise of this variance in each.
 
-    Noise makes the matrix of products smaller as often as larger, which widens intervals more than it narrows them: so
-    many noisy copies of the expected sums are fitted, and medians told.
+    Noise makes the matrix of products smaller as often as larger, which widens intervals more than it narrows them.
+    Therefore noisy copies of the expected sums are fitted, and medians told.
     """
     square = float(shares @ (1, -1, 1))  # of the coded outcome, whose mean is 0
     levels = {factor.name: len(factor.levels) for factor in design.factors}
