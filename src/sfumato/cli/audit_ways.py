@@ -119,17 +119,7 @@ def _shown(rows: "list[WayAudited]") -> None:
     stands = "Shipped. 'nothing found' is no proof: these attacks found nothing"
     for twin, title in ((False, stands), (True, "Broken on purpose: these must be refuted")):
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-        for column in (
-            "way out",
-            "ε claimed",
-            "δ",
-            "ε proven",
-            "by the curve",
-            "ratio",
-            "how",
-            "confidence",
-            "verdict",
-        ):
+        for column in COLUMNS:
             table.add_column(column, justify="right" if column.startswith(("ε", "δ", "ratio", "by")) else "left")
         for row in rows:
             if row.twin == twin:
