@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import RESULTS, commit, write
+from benchmarks.synthesis_coverage import EPSILONS, FOUR, TWO, coverage
 from benchmarks.synthesis_data import Cells, Source, acs, adult, generated
 from benchmarks.synthesis_peers import MAKERS, kept_runs, made_by
 from benchmarks.synthesis_tasks import income, readmission
@@ -42,16 +43,19 @@ SETTINGS: dict[str, tuple[str, Callable[[], Source], float, str]] = {
     "acs": ("ACS, national", acs, 1, DELTA),
 }
 AIM = ("AIM, two-way (private-pgm)", "AIM, three-way (private-pgm)")
+MST = "MST (private-pgm)"
 PEERS: dict[str, dict[str, int]] = {
-    "adult-8-1": {**dict.fromkeys(AIM, 3), **dict.fromkeys(set(MAKERS) - set(AIM), 1)},
-    "adult-8-1-nine": {AIM[0]: 1, AIM[1]: 1, "MST (OpenDP)": 1},
-    "adult-8-3": {AIM[0]: 1, AIM[1]: 1, "MST (OpenDP)": 1},
-    "adult-14-1": {AIM[0]: 1, "MST (OpenDP)": 1, "CTGAN, not private": 1},
-    "acs": {AIM[0]: 1, "MST (OpenDP)": 1},
+    "adult-8-1": {**dict.fromkeys(AIM, 3), MST: 3, **dict.fromkeys(set(MAKERS) - {*AIM, MST}, 1)},
+    "adult-8-1-nine": {AIM[0]: 1, AIM[1]: 1, MST: 1},
+    "adult-8-3": {AIM[0]: 1, AIM[1]: 1, MST: 1},
+    "adult-14-1": {AIM[0]: 1, MST: 1, "CTGAN, not private": 1},
+    "acs": {AIM[0]: 1, MST: 1},
 }
-CURVE = {1_000: 6, 10_000: 3, 100_000: 2, 1_000_000: 1}
+CURVE = {1_000: 24, 10_000: 3, 100_000: 2, 1_000_000: 1}
 """Numbers of rows, and runs with each: the fewer rows, the more the error differs from run to run."""
 CURVE_EPSILONS = (0.1, 0.3, 1, 3, 10)
+COVERAGE = {TWO: 200, FOUR: 40}
+"""Columns, and how many releases are simulated with them at each ε."""
 LARGE = (1_000_000, 30)
 Figures = dict[str, object]
 
@@ -176,12 +180,19 @@ def _listed(errors: Sequence[Sequence[float]], seconds: Sequence[float]) -> Figu
 PARTS: dict[str, Callable[[], Figures]] = {
     **{
         name: lambda name=name, title=title, source=source, epsilon=epsilon, delta=delta: setting(  # type: ignore[misc]
-            source(), epsilon, delta, runs=3 if name == "acs" else RUNS, title=title
+            source(), epsilon, delta, runs=RUNS, title=title
         )
         for name, (title, source, epsilon, delta) in SETTINGS.items()
     },
     **{f"curve-{rows}": lambda rows=rows, runs=runs: curve(rows, runs) for rows, runs in CURVE.items()},  # type: ignore[misc]
     "large": large,
+    **{
+        f"coverage-{len(columns)}-{epsilon}": lambda epsilon=epsilon, columns=columns, runs=runs: coverage(  # type: ignore[misc]
+            epsilon, columns, runs
+        )
+        for columns, runs in COVERAGE.items()
+        for epsilon in EPSILONS
+    },
     **{
         f"peers-{name}": lambda name=name: beside(  # type: ignore[misc]
             SETTINGS[name][1](), *SETTINGS[name][2:], PEERS[name], title=SETTINGS[name][0]

@@ -23,7 +23,7 @@ __all__ = ["income", "readmission"]
 
 RUNS = 3
 EPSILON, DELTA = 1, "1/1000000"
-BESIDE = ("AIM, two-way (private-pgm)", "MST (OpenDP)", "CTGAN, not private")
+BESIDE = ("AIM, two-way (private-pgm)", "MST (private-pgm)", "CTGAN, not private")
 SCIKIT_LEARN = Peer(
     package="scikit-learn==1.9.1",
     program="""
