@@ -152,21 +152,19 @@ class SyntheticFiles:
 
     def to_parquet(self, folder: str | Path) -> list[Path]:
         """Write ``file-1.parquet`` and so on into a folder, and return their paths."""
-        from pyarrow import parquet
+        from sfumato.synthesis.result import write_parquet
 
-        found = []
-        for number, rows in enumerate(self.rows, start=1):
-            target = Path(folder) / f"file-{number}.parquet"
-            named = {**(rows.schema.metadata or {}), b"sfumato.release": self.release.statement.identifier.encode()}
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                parquet.write_table(rows.replace_schema_metadata(named), target)
-            except OSError as wrong:
-                raise InvalidInput(
-                    f"{target} cannot be written: {wrong.strerror or type(wrong).__name__}. Choose another folder."
-                ) from None
-            found.append(target)
-        return found
+        place = Path(folder)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as wrong:
+            raise InvalidInput(
+                f"{place} cannot be written: {wrong.strerror or type(wrong).__name__}. Choose another folder."
+            ) from None
+        return [
+            write_parquet(rows, self.release, place / f"file-{number}.parquet")
+            for number, rows in enumerate(self.rows, start=1)
+        ]
 
     def _named(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         known = self.rows[0].column_names

@@ -10,7 +10,7 @@ from sfumato.core.release import Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
-from sfumato.synthesis.result import MeasuredMarginal
+from sfumato.synthesis.result import MeasuredMarginal, measured_words, write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,17 +111,8 @@ class SyntheticRelations:
 
         The certificate's identifier stands in the metadata of each file.
         """
-        from pyarrow import parquet
-
-        named = {b"sfumato.release": self.release.statement.identifier.encode()}
-        found = []
-        for name, target in self._files(folder, "parquet"):
-            try:
-                parquet.write_table(self.tables[name].replace_schema_metadata(named), target)
-            except OSError as wrong:
-                raise _unwritten(target, wrong) from None
-            found.append(target)
-        return tuple(found)
+        files = self._files(folder, "parquet")
+        return tuple(write_parquet(self.tables[name], self.release, target) for name, target in files)
 
     def to_csv(self, folder: str | Path) -> tuple[Path, ...]:
         """Write each table as CSV into a folder; texts that a spreadsheet takes for a formula are made harmless."""
@@ -138,7 +129,6 @@ class SyntheticRelations:
     def _words(self) -> list[list[Word]]:
         quality = self.quality
         children = [name for name in self.tables if name != PERSONS]
-        noises = [each.noise for each in quality.marginals]
         first: dict[str, Word] = {
             "persons": f"{self.tables[PERSONS].num_rows:,}",
             "data": OneLine(self.release.statement.query.dataset.name),
@@ -156,12 +146,7 @@ class SyntheticRelations:
             )
             for name in children
         ]
-        measured: dict[str, Word] = {
-            "tables": f"{len(quality.marginals):,}",
-            "cells": f"{sum(each.cells for each in quality.marginals):,}",
-            "least": f"{min(noises):,.3g}",
-            "most": f"{max(noises):,.3g}",
-        }
+        measured = measured_words(quality.marginals)
         number = "declared" if quality.declared_persons else "noisy"
         codes: list[Word] = []
         if quality.codes:
@@ -184,7 +169,10 @@ class SyntheticRelations:
         try:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as wrong:
-            raise _unwritten(place, wrong) from None
+            raise InvalidInput(
+                f"{place} cannot be written: {wrong.strerror or type(wrong).__name__}. No table was written. Choose "
+                "another folder."
+            ) from None
         return [(name, place / f"{name}.{ending}") for name in self.tables]
 
     def __str__(self) -> str:
@@ -193,10 +181,3 @@ class SyntheticRelations:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables.items())
         return f"SyntheticRelations of rows: {sizes}; from {len(self.quality.marginals)} tables"
-
-
-def _unwritten(target: Path, wrong: OSError) -> InvalidInput:
-    return InvalidInput(
-        f"{target} cannot be written: {wrong.strerror or type(wrong).__name__}. Not all tables were written. Choose "
-        "another folder."
-    )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sfumato.synthesis.measured import MeasuredTable
     from sfumato.synthesis.row_making import RowMaking
 
-__all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable", "write_parquet"]
+__all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable", "measured_words", "write_parquet"]
 
 MOST_NAMED = 12
 MOST_FILES = 100
@@ -264,14 +264,7 @@ class SyntheticTable:
             "data": OneLine(said.query.dataset.name),
         }
         own = [each for each in quality.marginals if not each.published]
-        noises = [each.noise for each in own]
-        measured: dict[str, Word] = {
-            "tables": f"{len(own):,}",
-            "cells": f"{sum(each.cells for each in own):,}",
-            "least": f"{min(noises):,.3g}",
-            "most": f"{max(noises):,.3g}",
-        }
-        kept: list[Word] = [Phrase(f"synthesis.measured_{quality.reason}", measured)]
+        kept: list[Word] = [Phrase(f"synthesis.measured_{quality.reason}", measured_words(own))]
         if quality.reason == "workload":
             named = [" × ".join(each.columns) for each in own[:MOST_NAMED]]
             kept.append(Phrase("synthesis.workload", {"names": Listed(tuple(map(OneLine, named)))}))
@@ -310,6 +303,17 @@ class SyntheticTable:
     def __repr__(self) -> str:
         tables = len(self.quality.marginals)
         return f"SyntheticTable of {self.rows.num_rows:,} rows × {self.rows.num_columns} columns, from {tables} tables"
+
+
+def measured_words(marginals: Sequence[MeasuredMarginal]) -> dict[str, Word]:
+    """How many tables and cells were measured, and the least and the most noise on a count."""
+    noises = [each.noise for each in marginals]
+    return {
+        "tables": f"{len(marginals):,}",
+        "cells": f"{sum(each.cells for each in marginals):,}",
+        "least": f"{min(noises):,.3g}",
+        "most": f"{max(noises):,.3g}",
+    }
 
 
 def write_parquet(rows: "pa.Table", release: Release, path: str | Path, *, before: Sequence[Release] = ()) -> Path:
