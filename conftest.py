@@ -10,7 +10,16 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.alpha", "tests.claims.plugin", "tests.few", "tests.measured", "tests.noisier", "tests.servers"]
+pytest_plugins = [
+    "tests.alpha",
+    "tests.built",
+    "tests.claims.plugin",
+    "tests.compiled",
+    "tests.few",
+    "tests.measured",
+    "tests.noisier",
+    "tests.servers",
+]
 
 # No property fails by the clock: on a busy machine one example in thousands takes longer than Hypothesis allows it.
 # And ``make test`` tries the same examples each time, so that its verdict is of the code; long runs look for new ones.
