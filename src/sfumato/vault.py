@@ -153,6 +153,7 @@ class Vault:
     evaluator = _declares("learning", ExampleStore.evaluator)
     tuning = _declares("learning", ExampleStore.tuning)
     generator = _declares("learning", ExampleStore.generator)
+    graph_network = _declares("learning", ExampleStore.graph_network)
 
     def declare(self, kind: str, *given: Any, **said: Any) -> Any:
         """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""

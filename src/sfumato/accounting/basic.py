@@ -1,9 +1,12 @@
 """What one release is charged. Only noise on samples needs NumPy and SciPy, for its curve has no closed form."""
 
+from fractions import Fraction
+
 from sfumato.accounting.composition import compose, stated
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.events import (
+    Composed,
     DiscreteGaussian,
     Gaussian,
     PoissonSampled,
@@ -54,6 +57,8 @@ def _curve(event: PrivacyEvent) -> Guarantee | None:
             return GDP(mu=enclosures.sqrt(times * step.l2_squared / step.sigma_squared).high)
         case Gaussian():
             return GDP(mu=enclosures.sqrt(event.l2_squared / event.sigma_squared).high)
+        case Composed() if (squared := _gaussian_parts(event)) is not None:
+            return GDP(mu=enclosures.sqrt(squared).high)
         case DiscreteGaussian():
             return ZCDP(rho=event.l2_squared / (2 * event.sigma_squared))
         case Stated(guarantee=GDP() | ZCDP() | RDP() as guarantee):
@@ -65,8 +70,23 @@ def _curve(event: PrivacyEvent) -> Guarantee | None:
     return None
 
 
+def _gaussian_parts(event: Composed) -> Fraction | None:
+    """μ² of a composition all of whose parts are Gaussian noise, each perhaps several times; None for any other."""
+    steps = [(part.event, part.times) if isinstance(part, Repeated) else (part, 1) for part in event.events]
+    if not steps or not all(isinstance(step, Gaussian) and times for step, times in steps):
+        return None
+    return sum(
+        (times * step.l2_squared / step.sigma_squared for step, times in steps if isinstance(step, Gaussian)),
+        start=Fraction(0),
+    )
+
+
 def _sampled(event: PrivacyEvent) -> bool:
-    """Whether an event is steps of Gaussian noise on samples, whose curve has no closed form."""
+    """Whether an event has steps of Gaussian noise on samples, whose curve has no closed form, and nothing besides but
+    Gaussian noise."""
+    if isinstance(event, Composed):
+        rest = tuple(part for part in event.events if not _sampled(part))
+        return len(rest) < len(event.events) and (not rest or _gaussian_parts(Composed(events=rest)) is not None)
     step = event.event if isinstance(event, Repeated) and event.times else event
     return isinstance(step, PoissonSampled) and isinstance(step.event, Gaussian)
 
@@ -77,7 +97,8 @@ def _accounted(event: PrivacyEvent, asked: Budget) -> bool:
 
     if asked.delta == 0:
         return False
-    if isinstance(event, Repeated) and event.times > MOST:
+    parts = event.events if isinstance(event, Composed) else (event,)
+    if any(isinstance(part, Repeated) and part.times > MOST for part in parts):
         raise Refused(f"at most {MOST:,} steps on samples are accounted for; nothing was done.")
     try:
         by_delta = pld.delta(event, epsilon=asked.epsilon) <= asked.delta

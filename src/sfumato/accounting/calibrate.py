@@ -12,7 +12,7 @@ from typing import Protocol
 
 from sfumato.accounting.gaussian import gaussian_sigma
 from sfumato.core import enclosures
-from sfumato.core.events import Gaussian, PoissonSampled, PrivacyEvent, Repeated
+from sfumato.core.events import Composed, Gaussian, PoissonSampled, PrivacyEvent, Repeated
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.errors import InvalidInput, Refused
 
@@ -41,8 +41,12 @@ def plan(*, sigma: Exact, steps: int, sampling: Exact = 1) -> PrivacyEvent:
     return Repeated(event=step, times=natural(steps, "steps"))
 
 
-def calibrate_sigma(*, epsilon: Exact, delta: Exact, steps: int = 1, sampling: Exact = 1) -> Fraction:
+def calibrate_sigma(
+    *, epsilon: Exact, delta: Exact, steps: int = 1, sampling: Exact = 1, beside: PrivacyEvent | None = None
+) -> Fraction:
     """The least σ, to about four digits and rounded up, at which all steps together are (ε, δ)-DP.
+
+    With ``beside`` that event happens to the same units as well, and all of it together is within (ε, δ).
 
     Guarantee: the plan with this σ was accounted (PLD, upper bound) and is within (ε, δ), for unit l2 sensitivity under
     add/remove. Of samples, noise whose loss in one step is beyond 512 is not accounted for: there σ is the least that
@@ -53,11 +57,12 @@ def calibrate_sigma(*, epsilon: Exact, delta: Exact, steps: int = 1, sampling: E
     """
     asked, room = positive(epsilon, "epsilon"), _room(delta)
     count, rate = natural(steps, "steps"), positive(probability(sampling, "sampling"), "sampling")
-    if rate == 1:
+    if rate == 1 and beside is None:
         return gaussian_sigma(l2=enclosures.sqrt(Fraction(count)).high, epsilon=asked, delta=room)
 
     def spent(size: float, precision: float) -> float:
-        return _epsilon(plan(sigma=_shortened(size, up=True), steps=count, sampling=rate), room, precision)
+        run = plan(sigma=_shortened(size, up=True), steps=count, sampling=rate)
+        return _epsilon(run if beside is None else Composed(events=(run, beside)), room, precision)
 
     start = max(0.3, float(rate) * math.sqrt(2 * count * math.log(1.25 / float(room))) / float(asked))
     return _shortened(_solve(spent, start, float(asked)), up=True)

@@ -13,6 +13,7 @@ from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.best_of_runs import BestOfRuns
 from sfumato.learning.correlated import BandedSums, Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
+from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.contrastive_training import ContrastiveTraining
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from sfumato.learning.generative.course import GeneratorSettings
     from sfumato.learning.generative.generated import GeneratedTable, GeneratorQuality, RowMaker
     from sfumato.learning.generative.trainer import GeneratorTrainer
+    from sfumato.learning.graph_networks.graph_trainer import GraphTrainer, TrainedGraph
+    from sfumato.learning.graph_networks.network import GraphNetwork
+    from sfumato.learning.graph_networks.nodes import Nodes
+    from sfumato.learning.graph_networks.recipients import influenced
     from sfumato.learning.loggers import CSVLogger, TensorBoardLogger
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.open_run import OpenRun, OpenStep
@@ -91,11 +96,16 @@ __all__ = [
     "GeneratorQuality",
     "GeneratorSettings",
     "GeneratorTrainer",
+    "GraphNetwork",
+    "GraphTrainer",
+    "GraphTraining",
     "InBatchContrast",
     "LearningCurve",
     "LogisticWeights",
     "LogitRelease",
     "Multiplied",
+    "Nodes",
+    "NoisyGraphSums",
     "NoisySums",
     "OpenRun",
     "OpenStep",
@@ -111,6 +121,7 @@ __all__ = [
     "TensorBoardLogger",
     "TopKey",
     "Trained",
+    "TrainedGraph",
     "Trainer",
     "Training",
     "TunedModel",
@@ -124,6 +135,7 @@ __all__ = [
     "floored",
     "gathered",
     "group_normalised",
+    "influenced",
     "info_nce",
     "lesson",
     "own_pairs",
@@ -148,10 +160,11 @@ EXAMPLE_QUERIES = (
     AttentionLogits,
     AttentionKey,
 )
-TRAINING_QUERIES = (Training, ContrastiveTraining, Evaluations, Tuning)
+TRAINING_QUERIES = (Training, ContrastiveTraining, GraphTraining, Evaluations, Tuning)
 QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,
     NoisySums,
+    NoisyGraphSums,
     AdaptiveSums,
     AdaptiveClip,
     CorrelatedSums,
@@ -206,6 +219,11 @@ _HOME = {
     "GeneratorQuality": "sfumato.learning.generative.generated",
     "GeneratorSettings": "sfumato.learning.generative.course",
     "GeneratorTrainer": "sfumato.learning.generative.trainer",
+    "GraphNetwork": "sfumato.learning.graph_networks.network",
+    "GraphTrainer": "sfumato.learning.graph_networks.graph_trainer",
+    "Nodes": "sfumato.learning.graph_networks.nodes",
+    "TrainedGraph": "sfumato.learning.graph_networks.graph_trainer",
+    "influenced": "sfumato.learning.graph_networks.recipients",
     "RowMaker": "sfumato.learning.generative.generated",
     "Plan": "sfumato.learning.trainer",
     "Trained": "sfumato.learning.trainer",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import Tensor
 
-__all__ = ["given_tensor", "kept_rows", "listed_ids", "model_number", "typed"]
+__all__ = ["given_tensor", "kept_rows", "listed_ids", "model_number", "typed", "written_id"]
 
 
 def typed(rows: GivenRows) -> GivenRows:
@@ -79,7 +79,7 @@ def kept_rows(ids: GivenRows, most: int, key: bytes) -> "npt.NDArray[np.int64]":
     for person, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
         own = order[start : start + count]
         if count > most:
-            about = _written(people[person])
+            about = written_id(people[person])
             lots = [_lot(about + b"\0%d" % place, key) for place in range(count)]
             own = own[sorted(sorted(range(count), key=lots.__getitem__)[:most])]
         kept[person, : len(own)] = own
@@ -117,7 +117,7 @@ def _order(who: Id) -> tuple[int, Id]:
     return (0, who) if isinstance(who, int) else (1, who) if isinstance(who, str) else (2, who)
 
 
-def _written(who: Id) -> bytes:
+def written_id(who: Id) -> bytes:
     """An id as bytes; those of two persons differ."""
     if isinstance(who, bytes):
         return b"b" + who

@@ -103,7 +103,7 @@ class Trainer:
         canaries: Canaries | None = None,
     ) -> None:
         self._check_loss(model, loss)
-        check_units(data)
+        self._check_data(data)
         if augmentations is not None and type(augmentations) is not Multiplied:
             raise InvalidInput(
                 "augmentations must be learning.Multiplied(augment, augmentations=…), and not of a class made from it; "
@@ -119,6 +119,10 @@ class Trainer:
         if not self._parameters:
             raise InvalidInput("the model has no parameter to train; nothing was done.")
         self._try_out(2)
+
+    def _check_data(self, data: object) -> None:
+        """Refuse what is no data of the classes that a run reads."""
+        check_units(data)
 
     def _checked_canaries(self, canaries: Canaries | None) -> Canaries | None:
         """Refuse canaries that cannot be units of a run; reads nothing."""

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.generative.course import GeneratorSettings
     from sfumato.learning.generative.trainer import GeneratorTrainer
+    from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
+    from sfumato.learning.graph_networks.nodes import Nodes
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
     from sfumato.learning.sealed_canaries import Canaries
@@ -310,6 +312,29 @@ class ExampleStore:
             clip=clip,
             settings=settings,
         )
+
+    def graph_network(
+        self,
+        model: "nn.Module | None" = None,
+        *,
+        data: "Nodes",
+        recipients: int = 3,
+        hops: int = 1,
+        share: Exact = Fraction(1, 5),
+        clip: "Clip" = 1,
+    ) -> "GraphTrainer":
+        """Declare a graph network: a model of own features, whose predictions nodes send to others of their own list.
+
+        ``model`` is a torch module from features to a score for each class; without one, a linear layer. In each of
+        ``hops`` hops every node sends to at most ``recipients`` names of its list, chosen by a secret key; ``share`` is
+        the part of the guarantee that hops have, training has the rest. Nothing is read and nothing is spent;
+        :meth:`~sfumato.learning.GraphTrainer.fit` charges. A graph can be worth less than it costs: compare with
+        ``vault.trainer`` on the features alone, in docs/explanation/graph_networks.md.
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
+
+        return GraphTrainer(self._sessions, model, data=data, recipients=recipients, hops=hops, share=share, clip=clip)
 
     @renamed(right="metric")
     def evaluator(
