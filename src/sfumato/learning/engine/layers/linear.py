@@ -146,24 +146,29 @@ class Streamed:
     bias: str | None
     way: str = "direct, made twice"
     crowded: bool = False
-    fills: str | None = None
-    _bias: Tensor | None = field(default=None, repr=False)
+    kept: tuple[device_products.Turned, device_products.Turned] | None = field(default=None, repr=False)
+
+    @property
+    def fills(self) -> str | None:
+        """Its matrix."""
+        return self.weight
 
     def measure(self) -> tuple[Tensor, Tensor]:
         """Squared norms; what underflows in single precision is added back as its upper bound."""
-        found = device_products.unit_squares(self.g, self.a) + self.g.shape[2] * self.a.shape[2] * TINY
-        if self.bias is not None:
-            found = found + squares(self._edge())
+        left, right = self.kept = device_products.turned(self.g), device_products.turned(self.a)
+        found = device_products.unit_squares(left, right, edge=self.bias is not None)
+        found += left.values.shape[1] * (right.values.shape[1] + 1) * TINY
         return found, found
 
     def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
-        """Sum in double precision."""
-        into[self.weight].add_(device_products.weighted_products(factors, self.g, self.a))
-        if self.bias is not None:
-            rows(factors, self._edge(), into[self.bias], budget.terms(), clean=budget.clean)
+        """Sum few units in single precision, and all of these in double.
 
-    def _edge(self) -> Tensor:
-        """The gradients of the bias; those of a batch are small, and kept."""
-        if self._bias is None:
-            self._bias = self.g.sum(1)
-        return self._bias
+        They are half as many as floats allow: a device may compute a unit a little otherwise at another place.
+        """
+        if self.kept is None:
+            raise RuntimeError("a share is measured before it is summed")
+        beside = None if self.bias is None else into[self.bias]
+        device_products.weighted_products(
+            factors, *self.kept, terms=budget.terms() // 2, into=into[self.weight], beside=beside
+        )
+        self.kept = None
