@@ -1,4 +1,4 @@
-"""Gradients of matrices that are made twice and never written out: as their kernels compute them, by tensor operations."""
+"""Gradients of matrices that are made twice and never written out: what their kernels do, by tensor operations."""
 
 import pytest
 
