@@ -131,6 +131,8 @@ class DeviceAhead:
             for _ in range(2)
         ]
         self._turn, self._process = 0, os.getpid()
+        # chance is drawn beside the step that is computed, which leaves parts of a device idle
+        self._beside = torch.cuda.Stream(device) if on_device else None  # type: ignore[no-untyped-call]  # torch states none
         self._launch(self._slots[0])
 
     def next(self) -> StepDraws:
@@ -154,6 +156,16 @@ class DeviceAhead:
 
     def _launch(self, slot: _Slot) -> None:
         self._noise.words.owned()
+        if self._beside is None:
+            self._begin(slot)
+            return
+        self._beside.wait_stream(
+            torch.cuda.current_stream(self._beside.device)
+        )  # what was drawn there two steps before is still used
+        with torch.cuda.stream(self._beside):
+            self._begin(slot)
+
+    def _begin(self, slot: _Slot) -> None:
         slot.result = slot.step(self._noise.words.key)
         slot.near.copy_(slot.result[0], non_blocking=True)
         slot.told.copy_(slot.result[1], non_blocking=True)

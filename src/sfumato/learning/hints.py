@@ -1,13 +1,15 @@
-"""First guesses for a batch and a learning rate, from public facts alone."""
+"""First guesses for a batch, its parts and a learning rate, from public facts alone."""
 
 import math
 from fractions import Fraction
 
 from sfumato.core.exact import natural
 
-__all__ = ["suggested_batch", "suggested_rate"]
+__all__ = ["LANES", "suggested_batch", "suggested_part", "suggested_rate"]
 
 STRIDE = 0.004
+LARGEST = 4096
+LANES, USUAL = 16, 64  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
 
 
 def suggested_batch(number: int) -> int:
@@ -20,6 +22,21 @@ def suggested_batch(number: int) -> int:
     (2048, 5)
     """
     return min(number, 1 << max(0, round(math.log2(8 * math.sqrt(natural(number, "number"))))))
+
+
+def suggested_part(batch: int, number: int, *, device: str) -> int:
+    """How many units to compute at a time: two and a half standard deviations more than are expected, or 4096 and more.
+
+    Few samples need a part more then, and little is filled up. On a processor it is a multiple of 64, which leaves no
+    vector of a kernel a rest; the blocks of other devices are larger than that, and 16 do as well.
+
+    >>> suggested_part(256, 50_000, device="cpu"), suggested_part(256, 50_000, device="cuda")
+    (320, 304)
+    """
+    usual = min(batch, LARGEST)
+    usual = min(number, usual + 5 * int(usual**0.5) // 2)
+    multiple = USUAL if device == "cpu" else LANES
+    return -(-usual // multiple) * multiple
 
 
 def suggested_rate(*, clip: Fraction, multiplier: Fraction, expected: Fraction, steps: int) -> float:

@@ -82,6 +82,8 @@ class NoisyLattice:
         per_step, step = float(1 / self.pitch), float(self.pitch)
         total = total.detach()
         total = total if total.dtype in _FLOATS else total.to(torch.float64)
+        if out is None and total.device.type != "cpu":
+            return self._on_device(total, per_step, step, noise)
         if out is None:
             out = torch.empty_like(total, dtype=torch.float64, memory_format=torch.contiguous_format)
         elif (out.shape, out.device) != (total.shape, total.device) or out.requires_grad or out.dtype not in _FLOATS:

@@ -30,7 +30,7 @@ from sfumato.learning.clip_groups import Clip, clips_of
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.engine import Engine
 from sfumato.learning.given_units import check_units
-from sfumato.learning.hints import suggested_batch, suggested_rate
+from sfumato.learning.hints import LANES, suggested_batch, suggested_part, suggested_rate
 from sfumato.learning.joined_rows import JoinedUnits
 from sfumato.learning.laid import UnitRows
 from sfumato.learning.listeners import check_no_hooks, check_nobody_listens
@@ -58,9 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "Trained", "Trainer"]
 
-LARGEST = 4096
 MILLION = 10**6
-LANES, USUAL = 16, 64  # a part of a step has a multiple of this many units: see docs/proofs/clipped_sums.md
 
 
 @renamed(physical="max_physical_batch_size")
@@ -193,15 +191,14 @@ class Trainer:
             clip=self._step_length(query), multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
         )
         most = None if max_physical_batch_size is None else natural(max_physical_batch_size, "max_physical_batch_size")
-        usual = min(batch, LARGEST)
-        usual = min(number, usual + 5 * int(usual**0.5) // 2)  # few samples need a part more, and little is filled up
+        usual = suggested_part(batch, number, device=next(self._model.parameters()).device.type)
         return Plan(
             query=query,
             mechanism=mechanism,
             spend=spend,
             batch=batch,
             rate=first_rate(lr, rate),
-            max_physical_batch_size=_up(usual, USUAL) if most is None else _up(most, LANES),
+            max_physical_batch_size=usual if most is None else _up(most, LANES),
             every=-(-number // batch) if every is None else natural(every, "every"),
         )
 

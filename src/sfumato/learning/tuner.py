@@ -26,7 +26,7 @@ from sfumato.learning.clip_groups import clips_of
 from sfumato.learning.evaluation import Evaluations, Evaluator
 from sfumato.learning.given import Thing
 from sfumato.learning.hidden_parts import HiddenSplit, PartSums
-from sfumato.learning.hints import suggested_batch, suggested_rate
+from sfumato.learning.hints import suggested_batch, suggested_part, suggested_rate
 from sfumato.learning.laid import Laid
 from sfumato.learning.optimisers import heard, made_optimiser, rehearse
 from sfumato.learning.run import Run
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["SearchPlan", "TunedModel", "Tuner"]
 
 OF_TRAINING = ("lr", "clip", "batch", "steps", "epochs", "optimizer")
-LARGEST, USUAL = 4096, 64
 TIMES = 4  # as many runs are made as are expected to count, times this
 LOWEST = -(2**62)  # the score of a run that failed
 
@@ -296,7 +295,7 @@ class Tuner:
             units=units,
             optimizer=partial(made_optimiser, one.optimizer, one.model, rate=rate),
             grad_mode=self._grad_mode,
-            max_physical_batch_size=_physical(one.training),
+            max_physical_batch_size=_part(one),
             words=words,
         )
         try:
@@ -384,8 +383,7 @@ def _rate(one: _Try, multiplier: Fraction) -> float:
     )
 
 
-def _physical(run: Training) -> int:
+def _part(one: _Try) -> int:
     """How many units are computed at a time, as in a plain run."""
-    usual = min(int(run.rate * run.number), LARGEST)
-    usual = min(run.number, usual + 5 * int(usual**0.5) // 2)
-    return -(-usual // USUAL) * USUAL
+    run, device = one.training, next(one.model.parameters()).device.type
+    return suggested_part(int(run.rate * run.number), run.number, device=device)

@@ -89,10 +89,9 @@ def _sum(
     with torch.autocast(present.device.type, enabled=False):
         measured = [part.measure() for part in parts]
     nothing = torch.zeros(present.shape[0], dtype=torch.float64, device=present.device)
-    squared, spread = [nothing] * len(groups.clips), [nothing] * len(groups.clips)
-    for place, (own, behind) in zip(places, measured, strict=True):
-        squared[place], spread[place] = squared[place] + own, spread[place] + behind if budget.crowded else nothing
-    crowd = spread if budget.crowded else None
+    number = len(groups.clips)
+    squared = _by_group([own for own, _ in measured], places, number, nothing)
+    crowd = _by_group([behind for _, behind in measured], places, number, nothing) if budget.crowded else None
     found = group_factors(squared, crowd, present, groups.clips)
     budget = replace(budget, clean=present.device.type == "cpu" and _finite([*squared, *(crowd or ())]))
     filled = {part.fills for part in parts}
@@ -103,6 +102,14 @@ def _sum(
         for part, place in zip(parts, places, strict=True):
             part.put(found.factors[place], into, budget)
     return found.norms, found.counted
+
+
+def _by_group(values: list[Tensor], places: list[int], number: int, nothing: Tensor) -> list[Tensor]:
+    """The sums of the values of each group."""
+    return [
+        torch.stack([one for one, at in zip(values, places, strict=True) if at == place] or [nothing]).sum(0)
+        for place in range(number)
+    ]
 
 
 def _finite(squared: list[Tensor]) -> bool:

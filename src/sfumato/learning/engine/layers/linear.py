@@ -1,17 +1,18 @@
 """Linear layers, and all that multiplies by a matrix."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
+from sfumato.learning import device_products
 from sfumato.learning.engine.accumulate import chunk, outer, rows
-from sfumato.learning.engine.bounds import CROWD, HUGE, OVER, UNIT_ROUNDOFF, WIDE, ErrorBudget
+from sfumato.learning.engine.bounds import CROWD, HUGE, OVER, TINY, UNIT_ROUNDOFF, WIDE, ErrorBudget
 from sfumato.learning.engine.layers.part import Direct, LayerPart
 from sfumato.learning.engine.measure import squares
 from sfumato.learning.engine.precision import full_precision
 
-__all__ = ["TYPES", "Gram", "Product", "matrix_part", "unfit"]
+__all__ = ["TYPES", "Gram", "Product", "Streamed", "matrix_part", "unfit"]
 
 TYPES: tuple[type[nn.Module], ...] = (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear)
 FAINT = 2.0**-100
@@ -27,6 +28,8 @@ def matrix_part(a: Tensor, g: Tensor, weight: str | None, bias: str | None, batc
     units, places = a.shape[:2]
     if places == 1:
         return Product(a=a, g=g, weight=weight, bias=bias)
+    if weight is not None and device_products.fits(g, a):
+        return Streamed(a=a, g=g, weight=weight, bias=bias)
     step = chunk(units, places, ErrorBudget(units=units, batches=batches, crowded=True).terms(crowd=CROWD))
     if weight is not None and a.device.type == "cpu" and gram_is_cheaper(places, a.shape[2], g.shape[2], step):
         return Gram(a=a, g=g, weight=weight, bias=bias, double=step == 0)
@@ -128,3 +131,44 @@ class Gram:
         outer(factors, self.g, self.a, into[self.weight], budget.terms(crowd=CROWD), clean=budget.clean)
         if self.bias is not None:
             rows(factors, self.g.sum(1), into[self.bias], budget.terms(), clean=budget.clean)
+
+
+@dataclass(slots=True, kw_only=True)
+class Streamed:
+    """Many places a unit on a device: gradients are made for their norms and again for the sum, and never written out.
+
+    Both times they are the same floats, so that what is summed is what was measured, as where they are written out.
+    """
+
+    a: Tensor
+    g: Tensor
+    weight: str
+    bias: str | None
+    way: str = "direct, made twice"
+    crowded: bool = False
+    kept: tuple[device_products.Turned, device_products.Turned] | None = field(default=None, repr=False)
+
+    @property
+    def fills(self) -> str | None:
+        """Its matrix."""
+        return self.weight
+
+    def measure(self) -> tuple[Tensor, Tensor]:
+        """Squared norms; what underflows in single precision is added back as its upper bound."""
+        left, right = self.kept = device_products.turned(self.g), device_products.turned(self.a)
+        found = device_products.unit_squares(left, right, edge=self.bias is not None)
+        found += left.values.shape[1] * (right.values.shape[1] + 1) * TINY
+        return found, found
+
+    def put(self, factors: Tensor, into: dict[str, Tensor], budget: ErrorBudget) -> None:
+        """Sum few units in single precision, and all of these in double.
+
+        They are half as many as floats allow: a device may compute a unit a little otherwise at another place.
+        """
+        if self.kept is None:
+            raise RuntimeError("a share is measured before it is summed")
+        beside = None if self.bias is None else into[self.bias]
+        device_products.weighted_products(
+            factors, *self.kept, terms=budget.terms() // 2, into=into[self.weight], beside=beside
+        )
+        self.kept = None

@@ -5,6 +5,7 @@ from typing import Any  # layers of torch, by attributes that only some have
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sfumato.learning import device_norms
 from sfumato.learning.engine.layers.part import BatchShape, Direct, LayerPart
 
 __all__ = ["TYPES", "part", "unfit"]
@@ -26,6 +27,8 @@ def part(layer: Any, a: Tensor, g: Tensor, shape: BatchShape, names: dict[str, s
     def make(at: slice) -> dict[str, Tensor]:
         where = slice(at.start * records, at.stop * records)
         gradient, made = g[where], {}
+        if isinstance(layer, nn.LayerNorm) and device_norms.fits(a, g, layer.weight.numel()):
+            return _both(layer, a[where], gradient, at.stop - at.start, names)
         if "weight" in names:
             made[names["weight"]] = _by_unit(layer, gradient * normal(layer, a[where]), at.stop - at.start)
         if "bias" in names:
@@ -33,6 +36,14 @@ def part(layer: Any, a: Tensor, g: Tensor, shape: BatchShape, names: dict[str, s
         return made
 
     return Direct(units=shape.units, size=size, make=make)
+
+
+def _both(layer: nn.LayerNorm, a: Tensor, g: Tensor, units: int, names: dict[str, str]) -> dict[str, Tensor]:
+    """The gradients of weight and bias of a layer normalisation on a device."""
+    size = layer.weight.numel()
+    found = device_norms.norm_gradients(a, g, units=units, size=size, eps=layer.eps)
+    split = zip(("weight", "bias"), found.split(size, 1), strict=True)
+    return {names[name]: part.unflatten(1, layer.normalized_shape) for name, part in split if name in names}
 
 
 def normal(layer: Any, values: Tensor) -> Tensor:
