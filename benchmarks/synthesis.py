@@ -29,6 +29,7 @@ from benchmarks.harness import RESULTS, commit, write
 from benchmarks.synthesis_coverage import EPSILONS, FOUR, TWO, coverage
 from benchmarks.synthesis_data import Cells, Source, acs, adult, generated
 from benchmarks.synthesis_peers import MAKERS, kept_runs, made_by
+from benchmarks.synthesis_persons import PERSONS, persons_with_stays
 from benchmarks.synthesis_tasks import income, readmission
 
 __all__ = ["PARTS", "SETTINGS", "run"]
@@ -51,10 +52,10 @@ PEERS: dict[str, dict[str, int]] = {
     "adult-14-1": {AIM[0]: 1, MST: 1, "CTGAN, not private": 1},
     "acs": {AIM[0]: 1, MST: 1},
 }
-CURVE = {1_000: 24, 10_000: 3, 100_000: 2, 1_000_000: 1}
+CURVE = {1_000: 12, 10_000: 3, 100_000: 2, 1_000_000: 1}
 """Numbers of rows, and runs with each: the fewer rows, the more the error differs from run to run."""
 CURVE_EPSILONS = (0.1, 0.3, 1, 3, 10)
-COVERAGE = {TWO: 200, FOUR: 40}
+COVERAGE = {TWO: 100, FOUR: 20}
 """Columns, and how many releases are simulated with them at each ε."""
 LARGE = (1_000_000, 30)
 Figures = dict[str, object]
@@ -185,6 +186,10 @@ PARTS: dict[str, Callable[[], Figures]] = {
         for name, (title, source, epsilon, delta) in SETTINGS.items()
     },
     **{f"curve-{rows}": lambda rows=rows, runs=runs: curve(rows, runs) for rows, runs in CURVE.items()},  # type: ignore[misc]
+    **{
+        f"persons-{number}": lambda number=number, runs=runs: persons_with_stays(number, runs)  # type: ignore[misc]
+        for number, runs in PERSONS.items()
+    },
     "large": large,
     **{
         f"coverage-{len(columns)}-{epsilon}": lambda epsilon=epsilon, columns=columns, runs=runs: coverage(  # type: ignore[misc]

@@ -170,7 +170,7 @@ def test_few_persons_for_the_noise_are_measured_column_by_column() -> None:
     _, above, below = world()
     asked = above.related_synthesis({"stays": child(below)}, persons=100)
     assert asked.plan(epsilon="1/100").reason == "singles"
-    assert asked.plan(**SPEND).reason == "pairs"
+    assert asked.plan(epsilon=40, delta="1/1000000").reason == "pairs"
     made = asked.release(epsilon="1/100")
     assert made.tables["persons"].num_rows == 100
     assert "few persons" in made.explain()

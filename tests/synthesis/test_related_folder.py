@@ -56,7 +56,7 @@ def asked(number: int = 400, *, other: bool = False) -> Any:
         follow=["ward"],
         hierarchies={"code": CHAPTERS},
     )
-    return above.related_synthesis({"stays": child}, persons=120)
+    return above.related_synthesis({"stays": child}, persons=600)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_the_page_compares_persons_with_each_measured_table(made: SyntheticRelat
     assert [section.name for section in page.sections][:4] == ["kept", "lacking", "tables", "together"]
     assert page.spend == made.release.statement.spend
     for table in made.parts.measured:  # the fit is near the tables, so cells stand where the tables have them
-        shares = cells_of(made.parts.codes, table.columns, [column.size for column in made.parts.columns]) / 120
+        shares = cells_of(made.parts.codes, table.columns, [column.size for column in made.parts.columns]) / 600
         noisy = table.counts.ravel() / max(made.quality.estimated_persons, 1)
         assert np.abs(shares - noisy).max() < 0.3
     assert made.report(tmp_path / "page.html").read_text("utf-8").count("<h1") >= 1
