@@ -26,6 +26,7 @@ __all__ = [
     "derived",
     "keystream",
     "lane",
+    "private_key",
     "public_half",
     "shared_secret",
     "subtract_mask",
@@ -47,15 +48,20 @@ def derived(secret: bytes, use: str, digest: bytes, *places: int) -> bytes:
     return HKDF(algorithm=SHA256(), length=KEY, salt=None, info=info).derive(secret)
 
 
+def private_key(private: bytes) -> X25519PrivateKey:
+    """An X25519 key from its bytes."""
+    return X25519PrivateKey.from_private_bytes(private)
+
+
 def public_half(private: bytes) -> bytes:
     """The public half of an X25519 key."""
-    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    return private_key(private).public_key().public_bytes_raw()
 
 
-def shared_secret(private: bytes, public: bytes) -> bytes:
+def shared_secret(private: X25519PrivateKey, public: bytes) -> bytes:
     """What two sites have in common by X25519; a public key that makes it the same for everybody is refused."""
     try:
-        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+        return private.exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
         raise Refused("a public key of a site is no key that X25519 can use; nothing was sent.") from None
 

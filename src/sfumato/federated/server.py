@@ -22,8 +22,8 @@ from sfumato.federated.views import (
     shown_shares,
     survivors_of,
 )
+from sfumato.noise.poisson_noise import sample_skellam
 from sfumato.noise.sampler import IntArray
-from sfumato.noise.skellam import sample_skellam
 
 __all__ = ["SumResult", "SumServer", "verify_round"]
 
@@ -154,8 +154,9 @@ class SumServer:
             np.subtract(total, terms.residues(drawn), out=total)
         else:
             keys = public_keys({one.sender: one for one in self.over[0]}, "mask")
+            private = masks.private_key(secret)
             for other in survivors:
-                key = pair_mask_key(terms, secret, keys[other], place, other)
+                key = pair_mask_key(terms, private, keys[other], place, other)
                 (masks.subtract_mask if other < place else masks.add_mask)(total, key)
 
     def _opened_secrets(self) -> dict[tuple[int, int], bytes]:

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sfumato.core.documents import Json, canonical, parse
@@ -29,8 +30,8 @@ from sfumato.federated.views import (
     shown_shares,
     survivors_of,
 )
+from sfumato.noise.poisson_noise import sample_skellam
 from sfumato.noise.sampler import IntArray
-from sfumato.noise.skellam import sample_skellam
 
 __all__ = ["SumSite"]
 
@@ -100,13 +101,15 @@ class SumSite:
 
     def _messages(self, phase: SumPhase, data: bytes, least: int, *, proven: bool = False) -> dict[int, SumMessage]:
         """The messages of a phase by their senders: enough of them, one of each, and this site's own among them."""
-        found = {one.sender: one for one in (opened(self.terms, phase, part, proven=proven) for part in unpacked(data))}
-        if len(found) != len(unpacked(data)) or len(found) < least:
+        parts, own = unpacked(data), self.sent[phase.order]
+        read = [opened(self.terms, phase, part, proven=proven or part == own) for part in parts]
+        found = {one.sender: one for one in read}
+        if len(found) != len(parts) or len(found) < least:
             raise Refused(
                 f"{len(found)} sites are in the phase {phase.value!r} and at least {least} different ones must be; "
                 "nothing was sent."
             )
-        if self.place not in found or found[self.place].raw != self.sent[phase.order]:
+        if self.place not in found or found[self.place].raw != own:
             raise Refused(
                 "this site's own message is missing in what the server sent, or was altered; nothing was sent."
             )
@@ -117,9 +120,9 @@ class SumSite:
         keys = public_keys(found, "channel")
         public_keys(found, "mask")
         split = [shamir.split(one, sorted(found), self.terms.parties.threshold) for one in self.hidden.shared]
-        boxes: list[Json] = []
+        private, boxes = masks.private_key(self.hidden.channel), list[Json]()
         for place in sorted(found):
-            box, beside = self._channel(keys[place], self.place, place)
+            box, beside = self._channel(private, keys[place], self.place, place)
             text = b"".join(shares[place] for shares in split)
             boxes.append([place, box.encrypt(bytes(12), text, beside).hex()])
         return sealed(self.terms, self.key, SumPhase.SHARE, {"keys": fingerprint(advertised), "shares": boxes})
@@ -130,10 +133,10 @@ class SumSite:
         self._held(found, advertised)
         total = self.terms.residues(self._input(values))
         masks.add_mask(total, masks.derived(self.hidden.seeds[0], "own mask", self.terms.digest, self.place))
-        keys = public_keys(advertised, "mask")
+        keys, private = public_keys(advertised, "mask"), masks.private_key(self.hidden.mask)
         for place in sorted(found):
             if place != self.place:
-                mask = pair_mask_key(self.terms, self.hidden.mask, keys[place], self.place, place)
+                mask = pair_mask_key(self.terms, private, keys[place], self.place, place)
                 (masks.add_mask if self.place < place else masks.subtract_mask)(total, mask)
         np.bitwise_and(total, total.dtype.type((1 << self.terms.bits) - 1), out=total)
         return sealed(self.terms, self.key, SumPhase.MASK, {"shares": fingerprint(shared)}, total.tobytes())
@@ -188,12 +191,12 @@ class SumSite:
     def _held(self, found: Mapping[int, SumMessage], advertised: Mapping[int, SumMessage]) -> dict[int, bytes]:
         """The shares that other sites sealed for this one, opened."""
         keys = public_keys(advertised, "channel")
-        held = {}
+        private, held = masks.private_key(self.hidden.channel), dict[int, bytes]()
         for place, one in found.items():
             sealed_share = shares_in(one, self.heard[0]).get(self.place)
             if place not in keys or sealed_share is None:
                 raise Refused(f"site {place} has sent no share for this site; nothing was sent.")
-            box, beside = self._channel(keys[place], place, self.place)
+            box, beside = self._channel(private, keys[place], place, self.place)
             try:
                 held[place] = box.decrypt(bytes(12), sealed_share, beside)
             except InvalidTag:
@@ -202,8 +205,10 @@ class SumSite:
                 raise Refused(f"the share of site {place} is not of the size that it must have; nothing was sent.")
         return held
 
-    def _channel(self, public: bytes, sender: int, receiver: int) -> tuple[ChaCha20Poly1305, bytes]:
-        secret = masks.shared_secret(self.hidden.channel, public)
+    def _channel(
+        self, private: X25519PrivateKey, public: bytes, sender: int, receiver: int
+    ) -> tuple[ChaCha20Poly1305, bytes]:
+        secret = masks.shared_secret(private, public)
         return masks.channel(secret, self.terms.digest, sender, receiver)
 
     def to_bytes(self) -> bytes:
