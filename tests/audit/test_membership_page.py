@@ -1,6 +1,7 @@
 """The page and the command of membership attacks: both models, figures with limits, and no proof where nothing is."""
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -62,7 +63,12 @@ def test_the_page_has_areas_and_rates_of_both_models_beside_what_is_allowed(tmp_
         assert f"<td>{each.low:.3f} – {each.high:.3f}</td>" in text
         assert each.few_false is not None
         assert f"<td>{each.few_false.rate:.4f}</td>" in text
-    assert "<td>0.881 · 0.0074</td>" in text
+    assert "<td>0.881</td>" in text
+    assert "<td>0.0074</td>" in text
+    assert not any("·" in cell for cell in re.findall("<td>(.*?)</td>", text))  # a number a cell
+    assert "times the false ones plus δ" in text
+    assert "e<sup>ε</sup>" in text
+    assert "e^" not in text
     assert "2,995" in text
     assert "less than its guarantee allows" in text
     assert "另一次训练的非成员" in text
@@ -93,27 +99,64 @@ def test_an_attack_that_does_not_see_through_the_unprotected_model_has_no_weight
 def test_too_few_others_are_said_to_be_too_few() -> None:
     text = membership_page(made(0.3, rows=200))
     assert text.count("not measurable</td>") == 4
+    assert "2,995" in text
     assert text.count("无法测定</td>") == 4
 
 
 def test_the_curves_are_drawn_on_logarithmic_axes_with_the_limits_beside_the_private_model() -> None:
     pytest.importorskip("altair")
     spec = roc_chart(made(0.3)).to_dict()
-    left, right = spec["hconcat"]
-    names = [{row["line"] for row in panel["data"]["values"]} for panel in (left, right)]
+    panels = [panel["layer"] for panel in spec["hconcat"]]
+    names = [{row["line"] for row in lines["data"]["values"]} for _, lines in panels]
     assert names[0] == {"LiRA", "RMIA", "guessing"}
     assert names[1] - names[0] == {"most that (ε, δ) allows", "most that the privacy curve allows"}
-    for panel in (left, right):
-        assert panel["encoding"]["x"]["scale"]["type"] == panel["encoding"]["y"]["scale"]["type"] == "log"
-    rows = right["data"]["values"]
+    for _, lines in panels:
+        assert lines["encoding"]["x"]["scale"]["type"] == lines["encoding"]["y"]["scale"]["type"] == "log"
+    rows = panels[1][1]["data"]["values"]
     assert all(row["true"] >= row["false"] for row in rows if row["line"].startswith("most"))
+
+
+def test_where_few_people_stand_behind_a_curve_is_shaded_and_said_to_be() -> None:
+    pytest.importorskip("altair")
+    study = made(0.3)
+    for panel in roc_chart(study).to_dict()["hconcat"]:
+        (corner,) = panel["layer"][0]["data"]["values"]
+        others = study.private[0].others
+        assert corner["false"] == 1 / others
+        assert corner["few"] == pytest.approx(20 / others)
+        assert panel["layer"][0]["mark"]["type"] == "rect"
+    for language, words in (("en", "fewer than 20 others were named"), ("zh-Hans", "少于 20 个")):
+        assert any(words in line for line in roc_chart(study, language).to_dict()["title"]["subtitle"])
 
 
 def test_a_page_is_html(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="Nothing was written"):
         write_membership_page(made(0.3), tmp_path / "page.txt")
-    done = CliRunner().invoke(app, ["audit", "membership", "-o", str(tmp_path / "page.txt")])
-    assert done.exit_code == 1
+
+
+def test_a_page_that_could_not_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(studies, "membership_study", lambda **_: pytest.fail("it was computed"))
+    for file in ("page.txt", "page", "no/page.html"):
+        done = CliRunner().invoke(app, ["audit", "membership", "-o", str(tmp_path / file)])
+        assert done.exit_code == 1
+        assert "othing was computed" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("apart", [0.3, 2.5])
+def test_figures_come_before_the_page_and_a_refuted_study_stays_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: float
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(studies, "membership_study", lambda **_: made(apart))
+    monkeypatch.setattr(pages, "write_membership_page", full)
+    done = CliRunner().invoke(app, ["audit", "membership", "-o", str(tmp_path / "page.html")])
+    assert "Unprotected, learned by heart" in done.stdout
+    assert "No space left" in done.stderr
+    assert done.exit_code == (4 if apart > 1 else 1)
 
 
 @pytest.mark.claim("S0-29")

@@ -1,6 +1,7 @@
 """The audit of a training run by its canaries, through vaults, charges and certificates."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -160,10 +161,35 @@ def test_an_unclipped_unit_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "已被推翻" in found.explain("zh-Hans")
 
 
-def test_the_picture_marks_the_number_of_guesses_that_counts(done: Trained) -> None:
+def test_the_picture_marks_the_number_of_guesses_that_were_fixed(done: Trained) -> None:
     pytest.importorskip("altair")
     found = audit.trained(done)
-    for language, title in (("en", "Audit of one training run"), ("zh-Hans", "一次训练的审计")):
+    words = {
+        "en": ("Audit of one training run", "fixed beforehand", "claimed: ε = "),
+        "zh-Hans": ("一次训练的审计", "事先固定", "声明：ε = "),
+    }
+    for language, (title, fixed, claimed) in words.items():
         drawn = audit.audit_chart(found, language).to_dict()
         assert drawn["title"]["text"] == title
         assert "40" in drawn["title"]["subtitle"][0]
+        line, _, rule, dot, *_ = (layer["data"]["values"] for layer in drawn["vconcat"][0]["layer"])
+        assert (dot[0]["words"], rule[0]["words"]) == (fixed, f"{claimed}{found.epsilon:g}")
+        assert (dot[0]["guesses"], dot[0]["bound"]) in [(row["guesses"], row["bound"]) for row in line]
+
+
+@pytest.mark.parametrize(
+    ("size", "title", "most"), [(3e-5, "score × 100,000", 3.0), (3.0, "score", 3.0), (0.0, "score", 0.0)]
+)
+def test_scores_of_any_size_have_short_ticks(done: Trained, size: float, title: str, most: float) -> None:
+    pytest.importorskip("altair")
+    found = audit.trained(done)
+    found = replace(found, scores=size * found.scores / abs(found.scores).max())
+    axis = audit.audit_chart(found).to_dict()["vconcat"][1]
+    assert axis["encoding"]["x"]["axis"]["title"] == title
+    assert max(abs(row["score"]) for row in axis["data"]["values"]) <= max(most, 0.5)
+
+
+@pytest.mark.parametrize("wrong", ["x", None, 1])
+def test_a_picture_of_something_else_is_refused_in_words(wrong: object) -> None:
+    with pytest.raises(errors.InvalidInput, match=r"such as audit\.trained.*not of .*nothing was drawn"):
+        audit.audit_chart(wrong)  # type: ignore[arg-type]

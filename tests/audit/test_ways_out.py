@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sfumato.audit import ways_out
+from sfumato.audit import ATTACKS, TWINS, ways_out
 from sfumato.audit.bounds import epsilon_lower_bound, gaussian_lower_bound
-from sfumato.audit.ways import KINDS, Heard, WayOut
+from sfumato.audit.ways import KINDS, Heard, WayAudited, WayOut
 from sfumato.audit.ways_played import drawn_again
 from sfumato.audit.ways_shipped import WAYS
 from sfumato.cli.app import app
@@ -109,7 +109,47 @@ def test_the_command_prints_the_claimed_and_the_proven() -> None:
     honest, twin = json.loads(said.stdout)
     assert (honest["twin"], honest["refuted"], twin["twin"], twin["refuted"]) == (False, False, True, True)
     assert honest["epsilon"] == "1"
-    shown = CliRunner().invoke(app, ["audit", "graph", "--only", "highest"], env={"COLUMNS": "220"})
-    assert "nothing found" in shown.stdout
-    assert "no proof" in shown.stdout
-    assert CliRunner().invoke(app, ["audit", "graph", "--only", "no such way"]).exit_code == 2
+    assert CliRunner().invoke(app, ["audit", "graph", "--only", "Highest Degree", "--json"]).exit_code == 0
+
+
+@pytest.mark.parametrize("kind", [*KINDS, ""])
+def test_a_name_that_no_attack_has_is_refused_with_the_names(kind: str) -> None:
+    done = CliRunner().invoke(
+        app, ["audit", *([kind] if kind else []), "--only", "no such way"], env={"COLUMNS": "9999"}
+    )
+    assert done.exit_code == 2
+    names = [way.name for way in WAYS if way.kind == kind] if kind else [attack.name for attack in (*ATTACKS, *TWINS)]
+    assert all(name in done.stderr for name in names)
+
+
+def _rows(kind: str) -> list[WayAudited]:
+    """Rows as an audit of the real ways out gives them, with the longest numbers."""
+    found = {"epsilon": Fraction(1, 3), "delta": Fraction(1, 10**5), "point": 0.123, "confidence": 0.99972}
+    way = [way for way in WAYS if way.kind == kind]
+    return [
+        *(
+            WayAudited(way=one, twin=twin, by_curve=12.345, draws=200_000, **found)
+            for twin in (False, True)
+            for one in way
+        ),
+        WayAudited(way=way[0], skipped="not attacked: needs sfumato[learning]"),
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_can_be_read_at_80_columns(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers and verdicts stand whole in their columns, names are broken between words, and nothing is cut off."""
+    rows = _rows(kind)
+    monkeypatch.setattr("sfumato.audit.ways_out", lambda *_args, **_asked: iter(rows))
+    done = CliRunner().invoke(app, ["audit", kind], env={"COLUMNS": "80", "TERM": "dumb"})
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in done.stdout
+    assert "no proof" in done.stdout
+    assert "not attacked" in done.stdout
+    numbers = [line for line in lines if "12.345" in line]
+    assert len(numbers) == len(rows) - 1
+    for line in numbers:
+        assert line.split()[-7:-2] == ["0.333333", "1e-05", "0.123", "12.345", "37.035"] or "refuted" in line
+    assert all(word.strip(",:") in done.stdout for row in rows for word in row.way.name.split())
+    assert "each by itself with 0.99972" in " ".join(done.stdout.split())

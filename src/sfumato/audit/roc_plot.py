@@ -8,17 +8,21 @@ from sfumato.core.exact import decimal_up
 from sfumato.core.extras import need
 from sfumato.core.foreign import Chart, ChartRow
 from sfumato.reports.catalogue import message
-from sfumato.reports.plots.theme import dressed, palette
+from sfumato.reports.plots.theme import Palette, dressed, palette
 
-__all__ = ["roc_chart"]
+__all__ = ["FEW", "roc_chart"]
 
 SIDE = 270
 POINTS = 120
+FEW = 20  # others who were named: where there are fewer, a curve says little
 TICKS = [10.0**place for place in range(-5, 1)]
 
 
 def roc_chart(study: MembershipStudy, language: str = "en", theme: str = "light") -> Chart:
-    """Draw the unprotected model on the left and the private one on the right, on the same axes; an Altair chart."""
+    """Draw the unprotected model on the left and the private one on the right, on the same axes; an Altair chart.
+
+    Shaded is where fewer than 20 others were named: there a few people move a curve, above a limit too.
+    """
     altair = need("altair", "pip install 'sfumato[plots]'")
     colours = palette(theme)
     lines = {name: message(language, f"membership_page.{name}") for name in ("stated", "curve", "guess")}
@@ -37,7 +41,7 @@ def roc_chart(study: MembershipStudy, language: str = "en", theme: str = "light"
     ]
     guess: list[ChartRow] = [{"line": lines["guess"], "false": at, "true": at} for at in (least, 1.0)]
     panels = [
-        _panel(altair, [*_curves(found, least), *more, *guess], least, language, scale, title)
+        _panel(altair, [*_curves(found, least), *more, *guess], least, language, scale, colours, title)
         for found, more, title in (
             (study.overfitted, [], message(language, "membership_page.overfitted")),
             (
@@ -50,7 +54,7 @@ def roc_chart(study: MembershipStudy, language: str = "en", theme: str = "light"
     return dressed(
         altair.hconcat(*panels, spacing=34),
         title=message(language, "membership_page.curves"),
-        subtitle=[message(language, "membership_page.kind")],
+        subtitle=[message(language, "membership_page.shaded_short", few=FEW)],
         language=language,
         theme=theme,
     )
@@ -73,7 +77,13 @@ def _limit(study: MembershipStudy, name: str, least: float, *, curve: bool) -> l
 
 
 def _panel(
-    altair: ModuleType, rows: list[ChartRow], least: float, language: str, scale: dict[str, Chart], title: str
+    altair: ModuleType,
+    rows: list[ChartRow],
+    least: float,
+    language: str,
+    scale: dict[str, Chart],
+    colours: Palette,
+    title: str,
 ) -> Chart:
     def axis(name: str) -> Chart:
         return altair.Axis(
@@ -83,16 +93,21 @@ def _panel(
         )
 
     logarithmic = altair.Scale(type="log", domain=[least, 1], nice=False, clamp=True)
-    return (
+    x = altair.X("false:Q", scale=logarithmic, axis=axis("false"))
+    y = altair.Y("true:Q", scale=logarithmic, axis=axis("true"))
+    corner: ChartRow = {"false": least, "few": min(1.0, FEW * least), "true": least, "all": 1.0}
+    shaded = altair.Chart(altair.Data(values=[corner])).mark_rect(color=colours.faint, opacity=0.3)
+    legend = altair.Legend(title=None, symbolType="stroke", symbolSize=400, columns=3, columnPadding=36, labelLimit=0)
+    lines = (
         altair.Chart(altair.Data(values=rows))
         .mark_line(strokeWidth=2, clip=True)
         .encode(
-            x=altair.X("false:Q", scale=logarithmic, axis=axis("false")),
-            y=altair.Y("true:Q", scale=logarithmic, axis=axis("true")),
-            color=altair.Color(
-                "line:N", scale=scale["tone"], legend=altair.Legend(title=None, symbolType="stroke", symbolSize=400)
-            ),
-            strokeDash=altair.StrokeDash("line:N", scale=scale["dash"], legend=altair.Legend(title=None)),
+            x=x,
+            y=y,
+            color=altair.Color("line:N", scale=scale["tone"], legend=legend),
+            strokeDash=altair.StrokeDash("line:N", scale=scale["dash"], legend=legend),
         )
-        .properties(width=SIDE, height=SIDE, title=altair.TitleParams(title, fontSize=13, anchor="start"))
+    )
+    return altair.layer(shaded.encode(x=x, x2="few:Q", y=y, y2="all:Q"), lines).properties(
+        width=SIDE, height=SIDE, title=altair.TitleParams(title, fontSize=13, anchor="start")
     )

@@ -25,7 +25,8 @@ def ways_out(
 ) -> Iterator[WayAudited]:
     """Attack every shipped way out of a kind (of all kinds, if None), and the broken copy of each.
 
-    All rows together hold with the confidence: each has its share of the doubt. Invented data alone is read. "Nothing
+    ``only`` is a part of names, in capitals or not. All rows together hold with the confidence: each has its share of
+    the doubt. Invented data alone is read. "Nothing
     found" is no proof.
 
     >>> rows = list(ways_out("local", only="kary", samples=2_000))
@@ -34,7 +35,8 @@ def ways_out(
     """
     if kind is not None and kind not in KINDS:
         raise InvalidInput(f"the kinds of ways out are {', '.join(KINDS)}; nothing was attacked.")
-    chosen = [way for way in (WAYS if ways is None else ways) if kind in (None, way.kind) and only in way.name]
+    all_of_them = WAYS if ways is None else ways
+    chosen = [way for way in all_of_them if kind in (None, way.kind) and only.casefold() in way.name.casefold()]
     rows = [(way, twin) for twin in ((False, True) if twins else (False,)) for way in chosen]
     for way, twin in rows:
         yield way.run(samples=samples, alpha=(1 - confidence) / len(rows), twin=twin)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.audit_table import AuditLine, as_verdict, named_alike, show_audits
 from sfumato.cli.output import say
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["audit", "end_of_audit"]
 
 REFUTED = 4
+HEADS = ("mechanism", "ε\nclaimed", "δ", "ε\nproven", "verdict")
 
 audit = typer.Typer(invoke_without_command=True)
 
@@ -50,9 +52,8 @@ def shipped(
     from sfumato.audit import ATTACKS, TWINS
 
     chosen = [(attack, False) for attack in ATTACKS] + [(twin, True) for twin in TWINS]
-    chosen = [(attack, twin) for attack, twin in chosen if only in attack.name]
-    if not chosen:
-        raise typer.BadParameter("no attack has this in its name; nothing was attacked.", param_hint="--only")
+    named_alike(only, [attack.name for attack, _ in chosen], "attack")
+    chosen = [(attack, twin) for attack, twin in chosen if only.casefold() in attack.name.casefold()]
     verdicts: list[tuple[Verdict, bool]] = []
     alpha = (1 - confidence) / len(chosen)
     with Progress(console=Console(stderr=True), transient=True) as progress:
@@ -64,44 +65,33 @@ def shipped(
     if as_json:
         typer.echo(json.dumps([_plain(verdict, twin=twin) for verdict, twin in verdicts], indent=1, ensure_ascii=False))
     else:
-        _table(verdicts)
+        _shown(verdicts, confidence)
     end_of_audit([(twin, verdict.refuted) for verdict, twin in verdicts if verdict.skipped is None])
 
 
-def _table(verdicts: "list[tuple[Verdict, bool]]") -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    stands = "Shipped. 'nothing found' is no proof: these attacks found nothing"
-    for twins, title in ((False, stands), (True, "Deliberately broken mechanisms, which must be refuted")):
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-        for column in ("mechanism", "ε claimed", "δ", "ε proven", "by", "confidence", "verdict"):
-            table.add_column(column, justify="right" if column.startswith(("ε", "δ")) else "left")
-        for verdict, twin in verdicts:
-            if twin == twins:
-                table.add_row(
-                    verdict.name,
-                    f"{verdict.epsilon:g}",
-                    f"{verdict.delta:g}",
-                    _proven(verdict),
-                    escape(verdict.method),
-                    "—" if verdict.skipped else f"{verdict.confidence:g}",
-                    _outcome(verdict, twin=twin),
-                )
-        Console().print(table)
+def _shown(verdicts: "list[tuple[Verdict, bool]]", confidence: float) -> None:
+    lines = [
+        AuditLine(
+            name=verdict.name,
+            numbers=(f"{verdict.epsilon:g}", f"{verdict.delta:g}", _proven(verdict)),
+            verdict=as_verdict(twin=twin, refuted=verdict.refuted, skipped=verdict.skipped),
+            twin=twin,
+        )
+        for verdict, twin in verdicts
+    ]
+    notes = [
+        f"All rows together hold with confidence {confidence:g}. Rows without an ε proven compare draws with the "
+        "distribution that they are stated to have. How each row was attacked, and its own confidence: --json."
+    ]
+    if skipped := sorted({verdict.skipped for verdict, _ in verdicts if verdict.skipped is not None}):
+        notes.append(f"Of rows that were not attacked: {'; '.join(skipped)}.")
+    show_audits(HEADS, lines, notes)
 
 
 def _proven(verdict: "Verdict") -> str:
     if verdict.proven is None:
         return "—"
     return f"{verdict.proven:.4f}" if math.isfinite(verdict.proven) else "∞"
-
-
-def _outcome(verdict: "Verdict", *, twin: bool) -> str:
-    if verdict.skipped is not None:
-        return "not attacked"
-    return "refuted" if verdict.refuted else "NOT refuted" if twin else "nothing found"
 
 
 def end_of_audit(judged: Sequence[tuple[bool, bool]]) -> None:

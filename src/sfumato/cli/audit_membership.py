@@ -8,6 +8,7 @@ import typer
 
 from sfumato.cli.audit import REFUTED
 from sfumato.cli.output import AsJson, say, say_json
+from sfumato.cli.written import PAGES, check_file, written_last
 
 if TYPE_CHECKING:
     from sfumato.audit.membership_study import MembershipStudy
@@ -45,11 +46,10 @@ def membership(
     from rich.console import Console
     from rich.progress import Progress
 
-    from sfumato.audit.membership_page import check_page, write_membership_page
+    from sfumato.audit.membership_page import write_membership_page
     from sfumato.audit.membership_study import StudySize, membership_study
 
-    if out is not None:
-        check_page(out)
+    check_file(out, PAGES)
     size = StudySize(people=people, runs=runs, lira_references=references)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("training and attacking", total=None)
@@ -61,15 +61,14 @@ def membership(
             confidence=confidence,
             told=lambda done, of: progress.update(task, completed=done, total=of),
         )
-    written = None if out is None else write_membership_page(study, out)
-    if as_json:
-        say_json(_plain(study))
-    else:
-        _told(study)
-        if written is not None:
-            say(f"written: {written}")
-    if study.refuted or study.blunt:
-        raise typer.Exit(REFUTED)
+    say_json(_plain(study)) if as_json else _told(study)
+    code = written_last(
+        None if out is None else lambda: write_membership_page(study, out),
+        quiet=as_json,
+        ending=REFUTED if study.refuted or study.blunt else 0,
+    )
+    if code:
+        raise typer.Exit(code)
 
 
 def _told(study: "MembershipStudy") -> None:

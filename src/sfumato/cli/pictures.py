@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 import typer
 
 from sfumato.cli.certificate import File, published
-from sfumato.cli.output import AsJson, Key, Language, Theme, say, say_json, target_of
+from sfumato.cli.output import AsJson, Key, Language, Theme, say_json, target_of
+from sfumato.cli.written import say_written
 
 __all__ = ["plot"]
 
@@ -56,4 +57,4 @@ def plot(
 
     chart = published(file, key).plot(kind, column=column, language=lang, theme=theme)
     written = save(chart, target_of(out, file, ".svg"))
-    say_json({"written": str(written), "kind": kind}) if as_json else say(f"written: {written}")
+    say_json({"written": str(written), "kind": kind}) if as_json else say_written(written, lang)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 import typer
 
 from sfumato.cli.certificate import published
-from sfumato.cli.output import AsJson, Key, Language, Theme, harmless, say, say_json, target_of, terminal
+from sfumato.cli.output import AsJson, Key, Language, Theme, harmless, say_json, target_of, terminal
+from sfumato.cli.written import say_written
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def units(
     for each in found:
         _show(each, lang)
     if written is not None:
-        say(f"written: {written}")
+        say_written(written, lang)
 
 
 class _Spend(TypedDict, total=False):

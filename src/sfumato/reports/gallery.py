@@ -50,4 +50,5 @@ def gallery(parts: Sequence[GalleryPart]) -> str:
         parts=list(parts),
         style=release_page.page_style(),
         switch=release_page.language_switch(languages),
+        switched=len(languages) > 1,
     )

@@ -3,7 +3,7 @@
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 __all__ = ["Markup", "render"]
 
@@ -20,12 +20,23 @@ def render(template: str, **facts: object) -> str:
     return _environment().get_template(template).render(**facts)
 
 
+def powers(text: str) -> Markup:
+    """Text for a page, escaped, in which the exponents of e stand above the line.
+
+    >>> print(powers("a < e^ε"))
+    a &lt; e<sup>ε</sup>
+    """
+    return Markup(escape(text).replace("e^ε", Markup("e<sup>ε</sup>")))  # noqa: S704 - escaped
+
+
 @cache
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader("sfumato.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["powers"] = powers
+    return made

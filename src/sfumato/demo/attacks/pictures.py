@@ -64,7 +64,7 @@ def _reconstruction(altair: Chart, some: Finding, colours: Palette, say: Say, la
     places: tuple[tuple[int, ChartRow], ...] = (
         (2, {"align": "right", "dx": -9, "dy": -8}),
         (2, {"align": "left", "dx": 9, "dy": 10}),
-        (-1, {"align": "right", "dy": -13}),
+        (-1, {"align": "right", "dy": 14 if _falls([each.private for each in found.answered]) else -13}),
     )
     tones = (colours.mark, colours.band, colours.ink)
     for name, tone, (place, how) in zip(names, tones, places, strict=True):
@@ -78,6 +78,11 @@ def _reconstruction(altair: Chart, some: Finding, colours: Palette, say: Say, la
             word.mark_text(fontSize=12, color=colours.ink, **how),
         ]
     return altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+
+def _falls(values: Sequence[float]) -> bool:
+    """Whether a line comes down to its end: then a name over the end would be crossed by it."""
+    return len(values) > 1 and values[-2] > values[-1]
 
 
 def _bound(altair: Chart, found: CountReconstruction, colours: Palette, say: Say, y: Chart) -> Chart:
@@ -239,7 +244,10 @@ def _ridge(altair: Chart, some: Finding, colours: Palette, say: Say, language: s
 
 
 def _names(altair: Chart, names: Sequence[str], colours: Palette) -> Chart:
-    axis = altair.Axis(title=None, labelLimit=200, labelColor=colours.ink, labelFontSize=12, grid=False)
+    room = max(sum(13 if ord(sign) > 0x2E80 else 7.3 for sign in name) for name in names)  # in the widest of fonts
+    axis = altair.Axis(
+        title=None, labelLimit=240, labelColor=colours.ink, labelFontSize=12, grid=False, minExtent=min(240, room)
+    )
     return altair.Y("name:N", sort=list(names), axis=axis)
 
 
