@@ -22,8 +22,8 @@ except ImportError:
 
 __all__ = ["MOST_PLACES", "Turned", "fits", "turned", "unit_squares", "weighted_products"]
 
-MOST_PLACES = 128
-"""With more places a unit, making a gradient again takes longer than reading it again."""
+MOST_PLACES = 64
+"""With many more places a unit, making a gradient again takes longer than reading it again."""
 SHORTEST = 16
 """Sums of fewer units in single precision are not worth their pieces; they are made in double precision."""
 ROOM = 200 * 1024  # bytes of memory that a program shares, with which it has large blocks
@@ -41,7 +41,6 @@ class _Blocks(NamedTuple):
 
     high: int
     wide: int
-    deep: int
     warps: int
     stages: int
     programs: int
@@ -71,7 +70,7 @@ def fits(left: Tensor, right: Tensor) -> bool:
 def turned(values: Tensor) -> Turned:
     """Turn values (units, places, numbers) so that the places of a number lie side by side, as products need them.
 
-    The places are filled up by zeros to 16, 32, 64 or 128 of them. What is not finite stays so.
+    The places are filled up by zeros to 16, 32 or 64 of them. What is not finite stays so.
     """
     units, places, numbers = values.shape
     if not at_hand(values.device):
@@ -98,7 +97,7 @@ def unit_squares(left: Turned, right: Turned, *, edge: bool) -> Tensor:
     found = torch.empty((units, tiles, blocks.high), dtype=torch.float32, device=left.values.device)
     _unit_squares[(tiles, pieces)](
         found, left.sums, left.values, right.values, units, _parts(units, pieces), high, wide, across, tiles, edge,
-        blocks.high, blocks.wide, min(blocks.deep, places), places, num_warps=blocks.warps, num_stages=blocks.stages,
+        blocks.high, blocks.wide, places, num_warps=blocks.warps, num_stages=blocks.stages,
     )  # fmt: skip
     squared = torch.empty(units, dtype=torch.float64, device=found.device)
     _row_sums[(units,)](squared, found, tiles * blocks.high, 1024)
@@ -126,7 +125,7 @@ def weighted_products(
     found = torch.empty((_parts(units, length), (wide + 1) * high), dtype=kind, device=left.values.device)
     _weighted_products[(tiles, len(found))](
         found, factors.to(kind).contiguous(), left.sums, left.values, right.values, units, length, high, wide, across,
-        single, blocks.high, blocks.wide, min(blocks.deep, places), places, num_warps=blocks.warps,
+        single, blocks.high, blocks.wide, places, num_warps=blocks.warps,
         num_stages=blocks.stages,
     )  # fmt: skip
     _together[(_parts(found.shape[1], 512),)](
@@ -156,8 +155,8 @@ def _weighted(factors: Tensor, values: Tensor) -> Tensor:
 def _blocks(device: torch.device) -> _Blocks:
     facts = torch.cuda.get_device_properties(device)
     if getattr(facts, "shared_memory_per_block_optin", 0) >= ROOM:
-        return _Blocks(128, 128, 64, 8, 3, facts.multi_processor_count)
-    return _Blocks(64, 64, 64, 4, 2, 2 * facts.multi_processor_count)
+        return _Blocks(128, 128, 8, 3, facts.multi_processor_count)
+    return _Blocks(64, 64, 4, 2, 2 * facts.multi_processor_count)
 
 
 def _parts(size: int, width: int) -> int:
@@ -188,23 +187,17 @@ def _turned(
 
 
 @jit
-def _product(
-    left, right, y, x, high, wide, HIGH: "tl.constexpr", WIDE: "tl.constexpr", DEEP: "tl.constexpr",
-    PLACES: "tl.constexpr",
-):  # fmt: skip
-    found = tl.zeros((HIGH, WIDE), dtype=tl.float32)
-    for start in tl.static_range(0, PLACES, DEEP):
-        place = start + tl.arange(0, DEEP)
-        one = tl.load(left + y[:, None] * PLACES + place[None, :], (y < high)[:, None], other=0)
-        other = tl.load(right + place[:, None] + x[None, :] * PLACES, (x < wide)[None, :], other=0)
-        found = tl.dot(one, other, found, input_precision="tf32")
-    return found
+def _product(left, right, y, x, high, wide, PLACES: "tl.constexpr"):
+    place = tl.arange(0, PLACES)
+    one = tl.load(left + y[:, None] * PLACES + place[None, :], (y < high)[:, None], other=0)
+    other = tl.load(right + place[:, None] + x[None, :] * PLACES, (x < wide)[None, :], other=0)
+    return tl.dot(one, other, input_precision="tf32")
 
 
 @jit
 def _unit_squares(
     out, edges, left, right, units, length, high, wide, across, tiles, EDGE: "tl.constexpr", HIGH: "tl.constexpr",
-    WIDE: "tl.constexpr", DEEP: "tl.constexpr", PLACES: "tl.constexpr",
+    WIDE: "tl.constexpr", PLACES: "tl.constexpr",
 ):  # fmt: skip
     tile, begin = tl.program_id(0), tl.program_id(1) * length
     line = tl.arange(0, HIGH)
@@ -212,7 +205,7 @@ def _unit_squares(
     first = (y < high) & (tile % across == 0)
     for unit in range(begin, tl.minimum(begin + length, units)):
         at = unit.to(tl.int64) * PLACES
-        found = _product(left + at * high, right + at * wide, y, x, high, wide, HIGH, WIDE, DEEP, PLACES)
+        found = _product(left + at * high, right + at * wide, y, x, high, wide, PLACES)
         lines = tl.sum(found * found, axis=1)
         if EDGE:
             edge = tl.load(edges + unit.to(tl.int64) * high + y, first, other=0)
@@ -223,7 +216,7 @@ def _unit_squares(
 @jit
 def _weighted_products(
     out, factors, edges, left, right, units, length, high, wide, across, SINGLE: "tl.constexpr", HIGH: "tl.constexpr",
-    WIDE: "tl.constexpr", DEEP: "tl.constexpr", PLACES: "tl.constexpr",
+    WIDE: "tl.constexpr", PLACES: "tl.constexpr",
 ):  # fmt: skip
     tile, begin = tl.program_id(0), tl.program_id(1) * length
     y, x = (tile // across) * HIGH + tl.arange(0, HIGH), (tile % across) * WIDE + tl.arange(0, WIDE)
@@ -232,7 +225,7 @@ def _weighted_products(
     total, border = tl.zeros((HIGH, WIDE), dtype=kind), tl.zeros((HIGH,), dtype=kind)
     for unit in range(begin, tl.minimum(begin + length, units)):
         at = unit.to(tl.int64) * PLACES
-        found = _product(left + at * high, right + at * wide, y, x, high, wide, HIGH, WIDE, DEEP, PLACES)
+        found = _product(left + at * high, right + at * wide, y, x, high, wide, PLACES)
         factor, edge = tl.load(factors + unit), tl.load(edges + unit.to(tl.int64) * high + y, first, other=0)
         total += tl.where(factor == 0.0, 0.0, factor * found.to(kind))
         border += tl.where(factor == 0.0, 0.0, factor * edge.to(kind))
