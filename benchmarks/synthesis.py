@@ -52,10 +52,10 @@ PEERS: dict[str, dict[str, int]] = {
     "adult-14-1": {AIM[0]: 1, MST: 1, "CTGAN, not private": 1},
     "acs": {AIM[0]: 1, MST: 1},
 }
-CURVE = {1_000: 12, 10_000: 3, 100_000: 2, 1_000_000: 1}
+CURVE = {1_000: 10, 10_000: 3, 100_000: 2, 1_000_000: 1}
 """Numbers of rows, and runs with each: the fewer rows, the more the error differs from run to run."""
 CURVE_EPSILONS = (0.1, 0.3, 1, 3, 10)
-COVERAGE = {TWO: 100, FOUR: 20}
+COVERAGE = {TWO: 60, FOUR: 20}
 """Columns, and how many releases are simulated with them at each ε."""
 LARGE = (1_000_000, 30)
 Figures = dict[str, object]

@@ -19,7 +19,7 @@ from sfumato.tables import related
 
 __all__ = ["PERSONS", "persons_with_stays"]
 
-PERSONS = {1_000: 8, 10_000: 2}
+PERSONS = {1_000: 4, 10_000: 1}
 """Persons, and runs with each."""
 EPSILONS = (0.1, 0.3, 1, 3, 10)
 DELTA = "1/1000000"

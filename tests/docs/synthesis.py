@@ -13,6 +13,12 @@ HOW_TO = DOCS / "how-to" / "synthesize.md"
 ADULT = ("adult-8-1", "adult-8-1-nine", "adult-8-3", "adult-14-1")
 ACS = "acs"
 REASONS = {"pairs": "pairs", "triples": "pairs and threes", "singles": "columns alone"}
+COVERED = {
+    "share": "a share",
+    "cell": "a cell of two columns",
+    "difference": "a difference of shares",
+    "three": "three columns, not measured together",
+}
 MODELS = ("logistic regression", "gradient-boosted trees")
 
 
@@ -104,13 +110,21 @@ def curves(found: dict[str, Any]) -> list[dict[str, Any]]:
 def of_curve(found: dict[str, Any]) -> str:
     """Two-way errors by rows and ε: ours / independent columns, and what was measured."""
     parts = curves(found)
-    head = ("rows", "runs", *(f"ε = {point['epsilon']}" for point in parts[0]["points"]))
-    return _table(head, [[f"{part['rows']:,}", str(part["runs"]), *map(_point, part["points"])] for part in parts])
+    head = ("rows", "runs", *(f"ε = {point['epsilon']}" for point in parts[0]["points"]), "CPU s")
+    rows = []
+    for part in parts:
+        seconds = [point["cpu_seconds"] for point in part["points"]]
+        spent = f"{min(seconds):,.1f} to {max(seconds):,.1f}"
+        rows.append([f"{part['rows']:,}", str(part["runs"]), *map(_point, part["points"]), spent])
+    return _table(head, rows)
 
 
 def _point(point: dict[str, Any]) -> str:
-    mark = "".join({"singles": "¹", "pairs": "²", "triples": "³"}[reason] for reason in point["measured"])
-    return f"{point['mean'][0]:.4f}{mark} / {point['independent'][0]:.4f}"
+    return f"{point['mean'][0]:.4f}{_mark(point)} / {point['independent'][0]:.4f}"
+
+
+def _mark(point: dict[str, Any]) -> str:
+    return "".join({"singles": "¹", "pairs": "²", "triples": "³"}[reason] for reason in point["measured"])
 
 
 def of_large(found: dict[str, Any]) -> str:
@@ -137,12 +151,48 @@ def of_tasks(found: dict[str, Any]) -> str:
     return _table(("", "trained on", "runs", *MODELS), rows)
 
 
+def of_coverage(found: dict[str, Any]) -> str:
+    """How often intervals from five files have the truth, each with the interval of that share."""
+    parts = sorted(
+        (part for name, part in found.items() if name.startswith("coverage-")),
+        key=lambda part: (part["columns"], part["epsilon"]),
+    )
+    rows = []
+    for part in parts:
+        cells = [_covered(part["numbers"].get(name)) for name in COVERED]
+        rows.append([str(part["columns"]), str(part["epsilon"]), str(part["runs"]), *cells])
+    return _table(("columns", "ε", "runs", *COVERED.values()), rows)
+
+
+def _covered(number: dict[str, Any] | None) -> str:
+    if number is None:
+        return ""
+    low, high = number["between"]
+    return f"{number['covered']:.3f} ({low:.3f} to {high:.3f})"
+
+
+def of_persons(found: dict[str, Any]) -> str:
+    """Errors of persons with stays by their number and ε, and CPU seconds of a call."""
+    parts = sorted(
+        (part for name, part in found.items() if name.startswith("persons-")), key=lambda part: int(part["persons"])
+    )
+    head = ("persons", "runs", *(f"ε = {point['epsilon']}" for point in parts[0]["points"]), "CPU s")
+    rows = []
+    for part in parts:
+        cells = [f"{point['error']:.4f}{_mark(point)} / {point['independent']:.4f}" for point in part["points"]]
+        spent = max(point["cpu_seconds"] for point in part["points"])
+        rows.append([f"{part['persons']:,}", str(part["runs"]), *cells, f"{spent:.1f}"])
+    return _table(head, rows)
+
+
 TABLES = {
     "makers": ("adult-8-1", of_makers),
     "scores": (ACS, of_scores),
     "curve": ("curve-1000", of_curve),
     "large": ("large", of_large),
     "tasks": ("income", of_tasks),
+    "coverage": ("coverage-2-1", of_coverage),
+    "persons": ("persons-1000", of_persons),
     "settings": ("adult-8-1", of_settings),
 }
 

@@ -157,9 +157,9 @@ def test_the_combined_estimate_is_the_stated_rule() -> None:
     for wrong in ([1.0], [1.0] * 6, [1.0, 2.0, 3.0, 4.0, float("nan")], ["a"] * 5, None):
         with pytest.raises(InvalidInput, match="nothing was computed"):
             files.combined(wrong)  # type: ignore[arg-type]  # on purpose
-    for columns in (["sx"], "sex", []):
+    for columns in (["sx"], "sex", [], 5):
         with pytest.raises(InvalidInput, match="list of columns"):
-            files.combined([1.0] * 5, columns)
+            files.combined([1.0] * 5, columns)  # type: ignore[arg-type]  # one is no list
     with pytest.raises(InvalidInput, match="takes a function"):
         files.estimate(3)  # type: ignore[arg-type]  # on purpose
     for number in (1, 101, 2.5):

@@ -260,6 +260,8 @@ def test_what_makes_no_sense_is_refused(made: SyntheticTable, tmp_path: Path) ->
         ({"languages": ["fr"]}, "en and zh"),
         ({"languages": []}, "en and zh"),
         ({"languages": "en"}, "en and zh"),
+        ({"languages": 5}, "en and zh"),
+        ({"languages": [["en"]]}, "en and zh"),
     ):
         with pytest.raises(InvalidInput, match=words):
             made.write(tmp_path / "partner", **given)  # type: ignore[arg-type]  # some are wrong on purpose

@@ -123,6 +123,8 @@ def test_the_table_of_codes_is_one_more_table_of_the_one_question() -> None:
 WRONG: list[tuple[Any, str]] = [
     ({"cod": CHAPTERS}, "none of the columns"),
     ({"code": {}}, "maps each code"),
+    (["code"], "maps columns"),
+    ("code", "maps columns"),
     ({"code": {"I00": 3}}, "are texts"),
     ({"code": {"other": "a", "I00": "b"}}, "no code"),
     ({"code": {1: "a", 2: "b"}}, "rest=None"),

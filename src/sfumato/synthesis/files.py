@@ -170,8 +170,9 @@ class SyntheticFiles:
         known = self.rows[0].column_names
         if columns is None:
             return tuple(known)
-        unknown = [name for name in columns if name not in known]
-        if isinstance(columns, str) or not columns or unknown:
+        listed = isinstance(columns, Sequence) and not isinstance(columns, (str, bytes))
+        unknown = [name for name in columns if name not in known] if listed else []
+        if not listed or not columns or unknown:
             raise InvalidInput(
                 f"columns is a list of columns of the files, {', '.join(known)}; nothing was done."
                 f"{did_you_mean(str(unknown[0]), known) if unknown else ''}"

@@ -64,9 +64,10 @@ def into_folder(
     ``fill`` writes into the folder that it is handed, in these languages by their short names, and returns the names.
     """
     target = check_folder(folder)
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise InvalidInput(f"rows are written as {' or '.join(FORMS)}, and not as {form!r}; nothing was written.")
-    if isinstance(languages, str) or not languages or any(each not in SHORT for each in languages):
+    listed = isinstance(languages, (list, tuple)) and all(isinstance(each, str) for each in languages)
+    if not listed or not languages or any(each not in SHORT for each in languages):
         raise InvalidInput("languages is a list of en and zh, such as ['en']; nothing was written.")
     try:
         with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".sfumato-") as aside:

@@ -15,7 +15,7 @@ from sfumato.tables.keys import Keys, KeyValue, keys_of
 if TYPE_CHECKING:
     from sfumato.tables.table import Table
 
-__all__ = ["GroupedCodes", "Hierarchies", "Hierarchy", "hierarchies_of", "weight_of_codes"]
+__all__ = ["GroupedCodes", "Hierarchies", "Hierarchy", "given_hierarchies", "hierarchies_of", "weight_of_codes"]
 
 MOST_CODES = 100_000
 MOST_WEIGHT = 2**20
@@ -99,6 +99,13 @@ class GroupedCodes:
             open=self.open,
             rest=self.hierarchy.rest,
         )
+
+
+def given_hierarchies(given: Hierarchies | None) -> Hierarchies:
+    """What was given as hierarchies, none by default; refused where it is no mapping."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInput("hierarchies maps columns to the groups of their codes; nothing was done.")
+    return {} if given is None else given
 
 
 def hierarchies_of(table: "Table", given: Hierarchies, names: list[str], missing: object) -> dict[str, GroupedCodes]:

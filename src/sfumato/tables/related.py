@@ -28,7 +28,14 @@ from sfumato.synthesis.related_result import PERSONS, RelatedQuality, SyntheticR
 from sfumato.synthesis.related_rows import ChildShape, MadeChild, RelatedShape, made_family
 from sfumato.synthesis.result import MeasuredMarginal
 from sfumato.synthesis.row_making import TOLD_APART
-from sfumato.tables.hierarchies import GroupedCodes, Hierarchies, Hierarchy, hierarchies_of, weight_of_codes
+from sfumato.tables.hierarchies import (
+    GroupedCodes,
+    Hierarchies,
+    Hierarchy,
+    given_hierarchies,
+    hierarchies_of,
+    weight_of_codes,
+)
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.measures.row_count import count
 from sfumato.tables.of_person import first
@@ -361,7 +368,7 @@ def related_of(
         or not all(isinstance(it, ChildRows) for it in children.values())
     ):
         raise InvalidInput("children maps names of tables to sf.ChildRows(…); nothing was done.")
-    default = dict.fromkeys([*table.keys, *table.bounds, *hierarchies])
+    default = dict.fromkeys([*table.keys, *table.bounds, *given_hierarchies(hierarchies)])
     names = list(columns) if columns is not None else list(default)
     _check_names("columns", names, [unit.column])
     for what, named in (("bins", bins), ("missing", missing)):

@@ -443,7 +443,7 @@ class StudiedTable:
             persons=persons,
             bins=bins or {},
             missing=missing,
-            hierarchies=hierarchies or {},
+            hierarchies={} if hierarchies is None else hierarchies,
         )
 
     def synthesize_related(

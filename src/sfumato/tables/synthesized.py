@@ -19,7 +19,7 @@ from sfumato.synthesis.levels import CodeLevel
 from sfumato.synthesis.plan import MeasurementPlan, planned
 from sfumato.synthesis.preview import SynthesisPreview, foreseen
 from sfumato.synthesis.result import MeasuredMarginal, SynthesisQuality, SyntheticTable
-from sfumato.tables.hierarchies import Hierarchies, hierarchies_of, weight_of_codes
+from sfumato.tables.hierarchies import Hierarchies, given_hierarchies, hierarchies_of, weight_of_codes
 from sfumato.tables.keys import Keys, KeyValue
 from sfumato.tables.published_counts import published_counts
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
@@ -236,7 +236,7 @@ def synthesis_of(
     """What is asked for, checked: every column has public cells, and rules and workload name columns."""
     if table.by:
         raise InvalidInput("synthetic rows are made of a table that is not grouped; nothing was done.")
-    ranks = hierarchies or {}
+    ranks = given_hierarchies(hierarchies)
     names = _names(table, columns, ranks)
     for what, number in (("rows", rows), ("expected_rows", expected_rows)):
         if number is not None and (type(number) is not int or not 1 <= number <= MOST_ROWS):
