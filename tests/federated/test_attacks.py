@@ -9,9 +9,9 @@ from sfumato.core.documents import Json, canonical
 from sfumato.core.signature import SigningKey
 from sfumato.errors import Refused
 from sfumato.federated import RoundTerms, SumPhase, SumSite, masks, messages, shamir
-from sfumato.federated.messages import fingerprint, packed, sealed, unpacked
+from sfumato.federated.messages import fingerprint, mark_of, packed, sealed, unpacked
 from sfumato.federated.site_secrets import SiteSecrets
-from sfumato.federated.views import pair_mask_key, public_keys
+from sfumato.federated.views import pair_mask_key, public_keys, sealed_shares
 from sfumato.noise.sampler import IntArray
 from tests.federated.rounds import agreed, keys_of, numbers, until_masked
 
@@ -20,7 +20,7 @@ VICTIM = 1
 
 def listed(sites: dict[int, SumSite], without: int | None = None) -> bytes:
     """A list of survivors as a server sends it."""
-    said: list[Json] = [[n, fingerprint(sites[n].sent[2])] for n in sorted(sites) if n != without]
+    said: list[Json] = [[n, mark_of(sites[n].sent[2])] for n in sorted(sites) if n != without]
     return canonical(said).encode()
 
 
@@ -60,7 +60,7 @@ def two_lists(terms: RoundTerms, groups: tuple[tuple[int, ...], tuple[int, ...]]
         except Refused:
             return False
         number = 1 if without is None else 0
-        held = {n: sites[n]._held(sites[n]._with_shares(), sites[n]._advertised())[VICTIM] for n in colluding}
+        held = {n: dict(sites[n].kept)[VICTIM] for n in colluding}
         shares = {n: share[number * shamir.SHARE : (number + 1) * shamir.SHARE] for n, share in held.items()}
         for n, message in shown.items():  # the victim has the least number, so that its share is shown first
             shares[n] = messages.opened(terms, SumPhase.REVEAL, message).payload[: shamir.SHARE]
@@ -155,13 +155,13 @@ def in_the_middle(terms: RoundTerms, values: list[IntArray]) -> bool:
         victim, shared = victim.share(told)
     except Refused:
         return False
-    boxes = messages.opened(terms, SumPhase.SHARE, shared).body["shares"]  # type: ignore[index,call-overload]
+    boxes = sealed_shares(terms, messages.opened(terms, SumPhase.SHARE, shared), fingerprint(told), 4)
     own = victim_key(victim)
     shares = {}
     for n, fake in fakes.items():
         secret = masks.shared_secret(masks.private_key(fake.hidden.channel), own)
         box, beside = masks.channel(secret, terms.digest, 1, n)
-        shares[n] = box.decrypt(bytes(12), bytes.fromhex(dict(boxes)[n]), beside)  # type: ignore[arg-type]
+        shares[n] = box.decrypt(bytes(12), boxes[n - 1], beside)
     key, seed = (
         shamir.joined({n: s[i * shamir.SHARE : (i + 1) * shamir.SHARE] for n, s in shares.items()}, 3) for i in (0, 1)
     )
@@ -226,7 +226,7 @@ def test_the_same_secrets_in_two_rounds_make_other_masks_unless_keys_are_not_bou
 def test_a_site_refuses_lists_that_are_too_short_foreign_or_of_other_numbers() -> None:
     terms = agreed(sites=4, missing=1)
     sites, _ = until_masked(terms, numbers(terms))
-    full = [[n, fingerprint(sites[n].sent[2])] for n in sites]
+    full = [[n, mark_of(sites[n].sent[2])] for n in sites]
     wrong: list[list[Json]] = [
         [*full[:2]],
         [*full, [5, "00"]],

@@ -19,6 +19,7 @@ from sfumato.noise.words import WordArray
 
 __all__ = [
     "KEY",
+    "TAG",
     "KeyWords",
     "Residues",
     "add_mask",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 KEY = 32  # bytes of every key: 256 bits
+TAG = 16  # bytes by which a sealed text is longer
+_ZEROS = memoryview(bytes(1 << 18))  # what is encrypted, so that the keystream itself comes out
 
 Residues = np.ndarray[tuple[int], np.dtype[Any]]
 """Whole numbers modulo 2^b in the narrowest unsigned type that holds b bits."""
@@ -79,10 +82,12 @@ def lane(bits: int) -> np.dtype[Any]:
 
 def keystream(key: bytes, size: int, kind: np.dtype[Any]) -> Residues:
     """``size`` uniform numbers of a type: the keystream of ChaCha20 under a key that is used for nothing else."""
-    out = np.zeros(size, dtype=kind)
+    out = np.empty(size, dtype=kind)
     if size:
-        plain = memoryview(bytes(out.nbytes))
-        Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor().update_into(plain, out.data.cast("B"))
+        stream, room = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor(), out.data.cast("B")
+        for start in range(0, len(room), len(_ZEROS)):
+            part = room[start : start + len(_ZEROS)]
+            stream.update_into(_ZEROS[: len(part)], part)
     return out
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.core.documents import Json, canonical
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated import masks, shamir
-from sfumato.federated.messages import SumMessage, SumPhase, fingerprint, opened, packed, unpacked
+from sfumato.federated.messages import SumMessage, SumPhase, opened, packed, unpacked
 from sfumato.federated.site_secrets import commitment, noise_words
 from sfumato.federated.terms import RoundTerms
 from sfumato.federated.views import (
@@ -112,7 +112,7 @@ class SumServer:
 
     def _agreement(self) -> Json:
         keys, shares, masked = (self.over[phase.order] for phase in (SumPhase.ADVERTISE, SumPhase.SHARE, SumPhase.MASK))
-        listed = tuple((one.sender, fingerprint(one.raw)) for one in masked)
+        listed = tuple((one.sender, one.mark) for one in masked)
         return agreement(packed([one.raw for one in keys]), packed([one.raw for one in shares]), listed)
 
     def _shown(self) -> list[tuple[int, int]]:
@@ -212,4 +212,4 @@ def verify_round(transcript: bytes, terms: RoundTerms) -> SumResult:
 
 
 def _listed(masked: tuple[SumMessage, ...]) -> list[Json]:
-    return [[one.sender, fingerprint(one.raw)] for one in masked]
+    return [[one.sender, one.mark] for one in masked]

@@ -15,9 +15,9 @@ __all__ = [
     "numbered",
     "pair_mask_key",
     "public_keys",
+    "sealed_shares",
     "seeds_promised",
     "share_count",
-    "shares_in",
     "shown_shares",
     "shown_size",
     "survivors_of",
@@ -51,13 +51,14 @@ def pair_mask_key(terms: RoundTerms, private: X25519PrivateKey, public: bytes, o
     return masks.derived(secret, "pair mask", terms.digest, min(one, other), max(one, other))
 
 
-def shares_in(message: SumMessage, advertised: bytes) -> dict[int, bytes]:
-    """The sealed shares in a message, by who keeps them; made for the same keys that this reader has."""
+def sealed_shares(terms: RoundTerms, message: SumMessage, keys: str, sites: int) -> tuple[bytes, ...]:
+    """The sealed shares in a message, in the order of who keeps them; made for the keys of this fingerprint."""
+    size = shamir.SHARE * share_count(terms) + masks.TAG
     match message.body:
-        case {"keys": str(seen), "shares": list(shares)}:
-            if seen != fingerprint(advertised):
+        case {"keys": str(seen), **rest} if not rest and len(message.payload) == sites * size:
+            if seen != keys:
                 raise Refused(f"site {message.sender} was shown other keys than this one; nothing was sent.")
-            return {place: bytes.fromhex(text) for place, text in numbered(shares)}
+            return tuple(message.payload[at : at + size] for at in range(0, len(message.payload), size))
     raise _malformed(message)
 
 
