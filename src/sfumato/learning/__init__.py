@@ -14,6 +14,7 @@ from sfumato.learning.best_of_runs import BestOfRuns
 from sfumato.learning.correlated import BandedSums, Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
+from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
 from sfumato.learning.paradigms.contrastive_training import ContrastiveTraining
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from sfumato.learning.graph_networks.network import GraphNetwork
     from sfumato.learning.graph_networks.nodes import Nodes
     from sfumato.learning.graph_networks.recipients import influenced
+    from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer, TrainedSubgraphs
     from sfumato.learning.loggers import CSVLogger, TensorBoardLogger
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.open_run import OpenRun, OpenStep
@@ -116,12 +118,15 @@ __all__ = [
     "SearchPlan",
     "SoftLabels",
     "StepView",
+    "SubgraphTrainer",
+    "SubgraphTraining",
     "TeacherVotes",
     "Teachers",
     "TensorBoardLogger",
     "TopKey",
     "Trained",
     "TrainedGraph",
+    "TrainedSubgraphs",
     "Trainer",
     "Training",
     "TunedModel",
@@ -160,7 +165,7 @@ EXAMPLE_QUERIES = (
     AttentionLogits,
     AttentionKey,
 )
-TRAINING_QUERIES = (Training, ContrastiveTraining, GraphTraining, Evaluations, Tuning)
+TRAINING_QUERIES = (Training, ContrastiveTraining, GraphTraining, SubgraphTraining, Evaluations, Tuning)
 QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,
     NoisySums,
@@ -222,6 +227,8 @@ _HOME = {
     "GraphNetwork": "sfumato.learning.graph_networks.network",
     "GraphTrainer": "sfumato.learning.graph_networks.graph_trainer",
     "Nodes": "sfumato.learning.graph_networks.nodes",
+    "SubgraphTrainer": "sfumato.learning.graph_networks.subgraph_trainer",
+    "TrainedSubgraphs": "sfumato.learning.graph_networks.subgraph_trainer",
     "TrainedGraph": "sfumato.learning.graph_networks.graph_trainer",
     "influenced": "sfumato.learning.graph_networks.recipients",
     "RowMaker": "sfumato.learning.generative.generated",

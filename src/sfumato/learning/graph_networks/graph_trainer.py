@@ -23,7 +23,7 @@ from sfumato.learning.given_rows import given_tensor
 from sfumato.learning.graph_networks.graph_run import GraphRun
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.network import GraphNetwork, direction
-from sfumato.learning.graph_networks.nodes import Nodes
+from sfumato.learning.graph_networks.nodes import Nodes, linear_scores
 from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS
 from sfumato.learning.hints import suggested_rate
 from sfumato.learning.paradigms.persons import Id, canonical_ids
@@ -110,7 +110,7 @@ class GraphTrainer(Trainer):
             raise InvalidInput("share is the part that hops have, above 0 and below 1; nothing was done.")
         if isinstance(clip, dict):
             raise InvalidInput("a graph network has one clip for the whole gradient; nothing was done. Say clip=1.")
-        encoder = _linear(data) if model is None else deepcopy(model)
+        encoder = linear_scores(data.width, data.classes) if model is None else deepcopy(model)
         self._check_scores(encoder, data)
         network = GraphNetwork(encoder, hops=self._hops, names=len(data.places), classes=data.classes)
         super().__init__(gate, network, nn.functional.cross_entropy, data=data.within(gate.unit), clip=clip)  # type: ignore[arg-type]  # nodes are what a run needs of units
@@ -224,12 +224,3 @@ class GraphTrainer(Trainer):
             curve=spending.curve,
             places=dict(self._nodes_declared.places),
         )
-
-
-def _linear(data: Nodes) -> nn.Module:
-    """One layer from features to classes that begins at zero."""
-    layer = nn.Linear(data.width, data.classes)
-    with torch.no_grad():
-        for one in layer.parameters():
-            one.zero_()
-    return layer

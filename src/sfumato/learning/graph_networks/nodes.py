@@ -17,16 +17,16 @@ from sfumato.learning.laid import Laid
 from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
-__all__ = ["NodeRows", "Nodes"]
+__all__ = ["NodeRows", "Nodes", "linear_scores"]
 
 
 class NodeRows:
-    """Nodes once they may be read: the features and names of all that count, and who sends to whom. Sensitive."""
+    """Nodes once they may be read: what is known of all that count, and who sends to whom. Sensitive."""
 
-    def __init__(self, features: "Tensor", names: Sequence[Id | None], sent: Sent) -> None:
-        self.features, self.names, self.sent = features, names, sent
+    def __init__(self, features: "Tensor", labels: "Tensor", names: Sequence[Id | None], sent: Sent) -> None:
+        self.features, self.labels, self.names, self.sent = features, labels, names, sent
 
 
 class Nodes:
@@ -139,7 +139,7 @@ class Nodes:
         names = [whose(self._names[row]) for row in rows]
         lists = [self._lists[row] for row in rows]
         sent = sent_by(names, lists, self.places, most=recipients, key=key)
-        return NodeRows(self._features[rows], names, sent)
+        return NodeRows(self._features[rows], self._labels[rows].long(), names, sent)
 
     def _counted(self, key: bytes) -> "Tensor":
         """The rows that count: those with a name of the roster, and of each person one where users are protected."""
@@ -162,11 +162,20 @@ class Nodes:
 
 def _lists_of(lists: object) -> Sequence[object]:
     """The lists as a sequence with one place for each row; what is in a place is looked at after the charge."""
-    given = lists.to_pylist() if hasattr(lists, "to_pylist") else lists
-    if hasattr(given, "iloc"):  # a column of pandas
-        given = given.tolist()
+    listing = getattr(lists, "to_pylist", None) or (lists.tolist if hasattr(lists, "iloc") else None)
+    given = lists if listing is None else listing()
     if isinstance(given, str | bytes | dict) or not isinstance(given, Sequence):
         raise InvalidInput(
             "lists are one list of names for each node, such as [['b'], [], ['a', 'b']]; nothing was read or spent."
         )
     return given
+
+
+def linear_scores(width: int, classes: int) -> "nn.Module":
+    """One layer from features to scores of classes, which begins at zero."""
+    from torch import nn
+
+    layer = nn.Linear(width, classes)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer

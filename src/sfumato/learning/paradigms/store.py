@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sfumato.learning.generative.trainer import GeneratorTrainer
     from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
     from sfumato.learning.graph_networks.nodes import Nodes
+    from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
     from sfumato.learning.sealed_canaries import Canaries
@@ -320,21 +321,26 @@ class ExampleStore:
         data: "Nodes",
         recipients: int = 3,
         hops: int = 1,
-        share: Exact = Fraction(1, 5),
+        share: Exact | None = None,
         clip: "Clip" = 1,
-    ) -> "GraphTrainer":
+        method: str = "propagate",
+    ) -> "GraphTrainer | SubgraphTrainer":
         """Declare a graph network: a model of own features, whose predictions nodes send to others of their own list.
 
         ``model`` is a torch module from features to a score for each class; without one, a linear layer. In each of
         ``hops`` hops every node sends to at most ``recipients`` names of its list, chosen by a secret key; ``share`` is
-        the part of the guarantee that hops have, training has the rest. Nothing is read and nothing is spent;
+        the part of the guarantee that hops have, a fifth if nothing is said; training has the rest. With
+        ``method="subgraphs"`` the model learns from what reached each node, (hops + 1) times as many features, and
+        noise pays for all subgraphs that a node is in. Nothing is read and nothing is spent;
         :meth:`~sfumato.learning.GraphTrainer.fit` charges. A graph can be worth less than it costs: compare with
-        ``vault.trainer`` on the features alone, in docs/explanation/graph_networks.md.
+        ``vault.trainer`` on the features alone (docs/explanation/graph_networks.md).
         """
         need("torch", "pip install 'sfumato[learning]'")
-        from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
+        from sfumato.learning.graph_networks.ways import graph_trainer
 
-        return GraphTrainer(self._sessions, model, data=data, recipients=recipients, hops=hops, share=share, clip=clip)
+        return graph_trainer(
+            self._sessions, model, data, recipients=recipients, hops=hops, share=share, clip=clip, method=method
+        )
 
     @renamed(right="metric")
     def evaluator(

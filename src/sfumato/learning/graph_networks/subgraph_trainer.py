@@ -1,0 +1,152 @@
+"""Training on rooted subgraphs in a vault: a clip for each root, and noise for all roots that one node is in."""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from sfumato.core.exact import Exact, natural
+from sfumato.core.release import Release
+from sfumato.errors import InvalidInput
+from sfumato.gate.session import SessionGate
+from sfumato.learning.clip_groups import Clip
+from sfumato.learning.correlated import Correlated
+from sfumato.learning.graph_networks.nodes import Nodes, linear_scores
+from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS
+from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining
+from sfumato.learning.graph_networks.subgraphs import Subgraphs, reached
+from sfumato.learning.progress import Spending
+from sfumato.learning.run import Run
+from sfumato.learning.schedules import Rate
+from sfumato.learning.sealed_canaries import RevealedCanaries
+from sfumato.learning.trained import Trained
+from sfumato.learning.trainer import Plan, Trainer
+from sfumato.learning.training import Training
+
+__all__ = ["SubgraphRun", "SubgraphTrainer", "TrainedSubgraphs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedSubgraphs(Trained):
+    """A model of rooted subgraphs and what it cost. Public: all of it."""
+
+    hops: int
+
+    def predict(self, nodes: Nodes) -> npt.NDArray[np.float64]:
+        """The chances of classes for the nodes of a graph that is *not* private, with all their lists; costs nothing.
+
+        To predict over private neighbours is a release, and this makes none: hand over a graph of your own.
+        """
+        rows = nodes.read(b"", recipients=MOST_RECIPIENTS)
+        places = np.array([nodes.places.get(name, 0) for name in rows.names], dtype=np.int64)  # type: ignore[arg-type]  # nobody is in no roster
+        found = reached(rows.features.numpy(), places, rows.sent, len(nodes.places), self.hops)
+        with torch.no_grad():
+            scores = self.model(torch.from_numpy(found).to(next(self.model.parameters()).device))
+        return np.asarray(torch.softmax(scores.cpu().double(), dim=1).numpy())
+
+
+class SubgraphRun(Run):
+    """One charged run on rooted subgraphs. Sensitive: all of it until it is released."""
+
+    RUNS: ClassVar[type[Training]] = SubgraphTraining
+
+
+class SubgraphTrainer(Trainer):
+    """Trains a model of rooted subgraphs on nodes; ``vault.graph_network`` makes it with ``method="subgraphs"``.
+
+    Guarantee: the weights are (ε, δ)-DP for the record of one node, for one charge that is made before anything is
+    read, with the sensitivity of :class:`SubgraphTraining`. Assumes: what :class:`~sfumato.learning.Trainer` assumes.
+    Public: everything but the nodes. Proof: docs/proofs/graph_networks.md
+    """
+
+    _runs: type[Run] = SubgraphRun
+
+    def __init__(
+        self,
+        gate: SessionGate,
+        model: nn.Module | None = None,
+        *,
+        data: Nodes,
+        recipients: int = 3,
+        hops: int = 1,
+        clip: Clip = 1,
+    ) -> None:
+        self._recipients = natural(recipients, "recipients", most=MOST_RECIPIENTS)
+        self._hops = natural(hops, "hops", most=MOST_HOPS)
+        if type(data) is not Nodes or isinstance(clip, dict):
+            raise InvalidInput("rooted subgraphs are of learning.Nodes(…), with one clip; nothing was read or spent.")
+        found = linear_scores(data.width * (self._hops + 1), data.classes) if model is None else deepcopy(model)
+        units = Subgraphs(data.within(gate.unit), recipients=self._recipients, hops=self._hops)
+        super().__init__(gate, found, nn.functional.cross_entropy, data=units, clip=clip)  # type: ignore[arg-type]  # what a run needs of units
+
+    def plan(
+        self,
+        *,
+        epsilon: Exact | None = None,
+        delta: Exact,
+        noise_multiplier: Exact | None = None,
+        epochs: Exact | None = None,
+        steps: int | None = None,
+        batch: int | None = None,
+        lr: float | Rate | None = None,
+        max_physical_batch_size: int | None = None,
+        every: int | None = None,
+        noise: Correlated | None = None,
+    ) -> Plan:
+        """What a run with these settings will be; each step takes all roots. Reads nothing and spends nothing."""
+        return super().plan(
+            epsilon=epsilon,
+            delta=delta,
+            noise_multiplier=noise_multiplier,
+            epochs=epochs,
+            steps=steps,
+            batch=self._units.n_units if batch is None else batch,
+            lr=lr,
+            max_physical_batch_size=max_physical_batch_size,
+            every=every,
+            noise=noise,
+        )
+
+    def _check_data(self, data: object) -> None:
+        """Made here, of nodes."""
+
+    def _check_noise(self, noise: Correlated | None) -> None:
+        if noise is not None:
+            raise InvalidInput("rooted subgraphs are trained with fresh noise in each step; nothing was done.")
+
+    def _query(self, *, steps: int, batch: int) -> SubgraphTraining:
+        number = self._units.n_units
+        return SubgraphTraining(
+            dataset=self._units.dataset,
+            units="record",
+            clip=self._clip,
+            times=1,
+            records=1,
+            number=number,
+            rate=Fraction(batch, number),
+            steps=steps,
+            parameters=self._parameters,
+            recipients=self._recipients,
+            hops=self._hops,
+        )
+
+    def _step_length(self, query: Training) -> Fraction:
+        return query.reach * self._clip if isinstance(query, SubgraphTraining) else self._clip
+
+    def _trained(
+        self, release: Release, spending: Spending, revealed: RevealedCanaries | None = None
+    ) -> TrainedSubgraphs:
+        found = super()._trained(release, spending, revealed)
+        return TrainedSubgraphs(
+            model=found.model,
+            release=found.release,
+            epsilon=found.epsilon,
+            delta=found.delta,
+            curve=found.curve,
+            hops=self._hops,
+        )

@@ -1,0 +1,81 @@
+"""Training on rooted subgraphs: how far one node moves the sum of a step when it lies in many subgraphs."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.core.description import Description, Word
+from sfumato.core.exact import natural
+from sfumato.core.limits import Limit
+from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.statement import Statement
+from sfumato.core.units import Relation, Unit
+from sfumato.errors import InvalidInput, Refused
+from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS, influenced
+from sfumato.learning.training import Training
+
+__all__ = ["SubgraphTraining"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgraphTraining(Training):
+    """A model that is trained on nodes, each with what reached it over ``hops`` hops: its rooted subgraph.
+
+    A unit is a root; its gradient, with all that its subgraph brings into it, is cut to ``clip``. Each node sends to at
+    most ``recipients`` names of its own list, so it is in the subgraphs of 1 + D + … + D^K roots at most. The other
+    fields are those of :class:`~sfumato.learning.Training`.
+
+    Guarantee: :meth:`sensitivity` bounds the move of each step's sum for the record of one node, and is attained.
+    A clip for each subgraph alone does not bound it. Assumes: nothing of the model or the schedule was chosen by
+    looking at the data. Public: every field. Proof: docs/proofs/graph_networks.md
+    """
+
+    KIND: ClassVar[str] = "query.subgraph_training"
+    VERSION: ClassVar[int] = 1
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.noisy_sums",)
+    recipients: int
+    hops: int
+
+    def __post_init__(self) -> None:
+        Training.__post_init__(self)
+        natural(self.recipients, "recipients", most=MOST_RECIPIENTS)
+        natural(self.hops, "hops", most=MOST_HOPS)
+        if self.units != "record" or self.clips is not None or self.canaries is not None:
+            raise InvalidInput("nodes are rows, and are clipped as a whole, without canaries; nothing was done.")
+
+    @property
+    def reach(self) -> int:
+        """How far one node that comes or goes moves the sum, in clips: 1 for its own root, 2 for each other one.
+
+        The gradient of another root is not taken away: it changes, and from one end of its ball to the other.
+        """
+        return 1 + 2 * (influenced(self.recipients, self.hops) - 1)
+
+    def describe(self, said: Statement) -> Description:
+        """What a reader must know of an answer."""
+        own: dict[str, Word] = {
+            "recipients": f"{self.recipients:,}",
+            "hops": f"{self.hops:,}",
+            "roots": f"{influenced(self.recipients, self.hops):,}",
+        }
+        return self._described(said, "subgraph", own)
+
+    def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
+        """How far one protected unit moves the sum of a step: :attr:`reach` · clip, and twice that if it is replaced.
+
+        >>> from fractions import Fraction
+        >>> from sfumato.core.query import Dataset
+        >>> from sfumato.core.units import record
+        >>> run = SubgraphTraining(dataset=Dataset(name="papers", edition="1"), units="record", clip=Fraction(1),
+        ...     times=1, records=1, number=100, rate=Fraction(1), steps=10, parameters=7, recipients=10, hops=2)
+        >>> run.sensitivity(record(relation="add/remove"), None).l2 == Sensitivity.of(l2_squared=221**2).l2
+        True
+        """
+        self._check_protected(unit, limit)
+        if self.rate < 1:
+            raise Refused(
+                "a node lies in many subgraphs, and a sample of roots hits several of them: what that costs is not "
+                "accounted for yet. Nothing was read and nothing was spent. Leave batch out: each step then takes "
+                "all roots."
+            )
+        swap = 1 if unit.relation is Relation.ADD_REMOVE else 2
+        return Sensitivity.of(l2_squared=(swap * self.reach * self.clip) ** 2)

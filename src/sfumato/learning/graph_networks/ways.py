@@ -1,0 +1,39 @@
+"""Which trainer a graph network has, by its method."""
+
+from fractions import Fraction
+
+from torch import nn
+
+from sfumato.core.exact import Exact
+from sfumato.errors import InvalidInput
+from sfumato.gate.session import SessionGate
+from sfumato.learning.clip_groups import Clip
+from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
+from sfumato.learning.graph_networks.nodes import Nodes
+from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer
+
+__all__ = ["graph_trainer"]
+
+SHARE = Fraction(1, 5)
+
+
+def graph_trainer(
+    gate: SessionGate,
+    model: nn.Module | None,
+    data: Nodes,
+    *,
+    recipients: int,
+    hops: int,
+    share: Exact | None,
+    clip: Clip,
+    method: str,
+) -> GraphTrainer | SubgraphTrainer:
+    """The trainer of a graph network in a vault; reads nothing and spends nothing."""
+    if method == "propagate":
+        part = SHARE if share is None else share
+        return GraphTrainer(gate, model, data=data, recipients=recipients, hops=hops, share=part, clip=clip)
+    if method != "subgraphs":
+        raise InvalidInput("method is 'propagate' or 'subgraphs'; nothing was done.")
+    if share is not None:
+        raise InvalidInput("share is the part of hops, and subgraphs pass nothing on; nothing was done. Leave it out.")
+    return SubgraphTrainer(gate, model, data=data, recipients=recipients, hops=hops, clip=clip)
