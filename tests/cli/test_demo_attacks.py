@@ -5,6 +5,7 @@ import math
 import re
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from sfumato.demo.attacks import (
     register,
     running,
 )
+from sfumato.demo.attacks.pictures import attack_picture
 from sfumato.demo.attacks.running import AttackDemonstrations, show
 from sfumato.demo.attacks.words import AttackStory, attack_story
 from sfumato.errors import Unsupported
+from sfumato.reports.gallery import GalleryPart, gallery
 from tests import parts
 
 WORDS = re.compile(r"\bcannot be\b|\bnever\b|\bten\b|100%|保证")
@@ -96,8 +99,35 @@ def test_without_json_it_tells_the_stories(run, tmp_path, monkeypatch):
     outcome = run("demo", "attacks", "--folder", tmp_path, "--lang", "zh")
     assert outcome.exit_code == 0
     assert "两张 k = 3 的表格锁定一个人" in outcome.stdout
-    assert "attacks.html" in outcome.stdout
-    assert "plots extra" in outcome.stderr
+    assert outcome.stdout.splitlines()[-1] == f"已写入：{tmp_path / 'attacks.html'}"
+    assert "没有绘图" in outcome.stderr
+    assert "written" not in outcome.output
+    monkeypatch.setattr(running, "written", lambda made, folder, **_: (folder / "attacks.html", folder / "a.svg"))
+    outcome = run("demo", "attacks", "--folder", tmp_path, "--lang", "zh")
+    assert outcome.stdout.splitlines()[-1].endswith("，图片在其旁边")
+    outcome = run("demo", "attacks", "--folder", tmp_path, "--lang", "en")
+    assert outcome.stdout.splitlines()[-1] == f"written: {tmp_path / 'attacks.html'}, and pictures beside it"
+
+
+def test_the_name_of_a_line_stands_where_the_line_does_not_cross_it(made):
+    parts.package("altair")
+    found = made.found[0]
+    for private, below in (((0.6, 0.4), True), ((0.4, 0.6), False), ((0.5, 0.5), False)):
+        answered = tuple(replace(each, private=share) for each, share in zip(found.answered, private, strict=True))
+        layers = attack_picture(replace(found, answered=answered)).to_dict()["layer"]
+        assert (layers[-1]["mark"]["dy"] > 0) is below
+
+
+def test_long_names_have_room_in_fonts_that_are_wider(made):
+    parts.package("altair")
+    axis = attack_picture(made.found[1]).to_dict()["hconcat"][0]["layer"][0]["encoding"]["y"]["axis"]
+    assert axis["minExtent"] > 7 * len("influenza-like illness")
+
+
+def test_powers_stand_above_the_line():
+    text = gallery([GalleryPart(language="en", kind="k", title="t", lead=("a < e^ε",), shown=())])
+    assert "a &lt; e<sup>ε</sup>" in text
+    assert "e^" not in text
 
 
 @pytest.mark.usefixtures("quick")

@@ -119,7 +119,7 @@ def test_the_page_says_what_was_measured_how_well_and_what_is_not_kept(made: Syn
     text = made.report(tmp_path / "quality.html", languages=["en"]).read_text("utf-8")
     words = visible(text)
     for part in (
-        "Synthetic rows of stays, 2026-10",
+        "Synthetic rows of stays, version 2026-10",
         "One row of the file stands for one row of the data",
         "ε = 2",
         "privacy budget used so far, out of",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from pyarrow import csv, parquet
 
 import sfumato as sf
+from sfumato.core.description import Phrase
+from sfumato.core.document_page import PageFigure
 from sfumato.errors import InvalidInput
 from sfumato.reports.verify import verify
 from sfumato.synthesis.agreement import cells_of
@@ -91,6 +94,35 @@ def test_the_folder_holds_every_table_certificate_schema_page_dictionary_and_exp
     assert "stays.ward_1" in page
     assert "no such row" in page
     assert "没有这条记录" in page
+    shown = re.sub("<[^>]*>", " ", page.partition("<pre")[0])
+    assert "Synthetic persons of people, version 1" in shown
+    assert "people（版本 1）的合成个人" in shown
+    assert "which row it is of: stays.ward_1." in shown
+    assert not re.search(r"(?<!stays\.)\bward_1", shown)  # one name for one column
+    for wrong in ("Share of rows", "Bars: synthetic rows", "that the rows are furthest", "in rows;", "rows in persons"):
+        assert wrong not in shown
+    for wrong in ("条形：合成记录", "记录所占比例", "以记录数计", "persons 的行数"):
+        assert wrong not in shown
+
+
+def test_panels_stand_in_the_order_of_the_columns(made: SyntheticRelations) -> None:
+    sections = {section.name: section for section in related_page(made, made._parts()).sections}
+    names = [column.name for column in made._parts().columns]
+
+    def titles(section: str) -> list[str]:
+        (figure,) = [block for block in sections[section].blocks if isinstance(block, PageFigure)]
+        words = [
+            panel.title.words["name"] if isinstance(panel.title, Phrase) else panel.title for panel in figure.panels
+        ]
+        return [str(word.word) for word in words]
+
+    alone = [names.index(title) for title in titles("alone")]
+    assert alone == sorted(alone)
+    pairs = [[names.index(one) for one in title.split(" × ")] for title in titles("pairs")]
+    assert pairs == sorted(pairs)
+
+
+def test_the_files_of_a_partner_may_be_csv_in_one_language(made: SyntheticRelations, tmp_path: Path) -> None:
     chosen = made.write(tmp_path / "csv", format="csv", languages=["zh"])
     assert [file.name for file in chosen[:2]] == ["persons.csv", "stays.csv"]
     assert csv.read_csv(chosen[1]).num_rows == made.tables["stays"].num_rows

@@ -15,6 +15,7 @@ from sfumato import laws as error_laws
 from sfumato.audit.bounds import gaussian_epsilon
 from sfumato.audit.drawn import GAP, half_shown, shrunk, watch_cells
 from sfumato.audit.fit import Cells, Played, finite, numbers, tabled
+from sfumato.audit.invented_table import invented_table
 from sfumato.audit.keys import peeled, stops
 from sfumato.audit.ladders import climbed
 from sfumato.audit.verdict import Attack, Drawn
@@ -101,10 +102,7 @@ def _values(release: Release, exact: int = 0) -> Array:
 
 
 def _table(rows: dict[str, list[int]], **declared: Whatever) -> "Table":
-    import pyarrow as pa
-
-    data = pa.table({name: pa.array(column, pa.int64()) for name, column in rows.items()})
-    return _vault(RECORD).table(data, name="invented", version="1", **declared)
+    return invented_table(_vault(RECORD), rows, **declared)
 
 
 def _grouped(keys: int, rows: int = 0) -> "Table":

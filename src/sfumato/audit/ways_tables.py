@@ -4,6 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from sfumato.audit.invented_table import invented_table
 from sfumato.audit.product import Whatever
 from sfumato.audit.synthetic_rows import resampled
 from sfumato.audit.ways import Heard, WayOut
@@ -29,10 +30,7 @@ Ask = Callable[["Table"], Whatever]
 
 
 def _table(rows: dict[str, list[int]], **declared: Whatever) -> "Table":
-    import pyarrow as pa
-
-    data = pa.table({name: pa.array(column, pa.int64()) for name, column in rows.items()})
-    return new_vault(RECORD).table(data, name="invented", version="1", **declared)
+    return invented_table(new_vault(RECORD), rows, **declared)
 
 
 def _of_rows(ask: Ask, **values: int) -> Callable[[int, int, int], Release]:

@@ -43,7 +43,7 @@ def attacks(
 
     from sfumato.core.budget import Budget
     from sfumato.demo.attacks.running import NAMES, claimed, demonstrate, written
-    from sfumato.demo.attacks.words import attack_story
+    from sfumato.demo.attacks.words import attack_story, attack_word
 
     spend = Budget.asked(epsilon=epsilon, delta=0).epsilon
     claimed(folder)  # before the work, so that a folder that is not ours is refused at once
@@ -64,8 +64,8 @@ def attacks(
         say(f"{story.title}\n")
         say_paragraphs("\n\n".join(story.paragraphs) + "\n\n")
     if len(files) == 1:
-        say("No pictures were drawn: they need the plots extra. pip install 'sfumato[plots]'", error=True)
-    say(f"written to {files[0]}" + (" and pictures beside it" if len(files) > 1 else ""))
+        say(attack_word(languages[0], "attack_page.no_pictures"), error=True)
+    say(attack_word(languages[0], f"attack_page.{'written_with' if len(files) > 1 else 'written'}", file=files[0]))
 
 
 def _document(made: "AttackDemonstrations", files: tuple[Path, ...]) -> dict[str, object]:

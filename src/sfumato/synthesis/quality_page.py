@@ -31,6 +31,15 @@ MOST_PAIRS = 6
 MOST_CELLS = 10
 MOST_LISTED = 60
 MOST_NAMED = 12
+OF_PERSONS = frozenset(
+    {
+        *("card_tables", "card_worst", "kept", "lacking", "claim"),
+        *("tables_are", "divergence_is", "tables_left", "head_of_rows", "head_rows_share"),
+        *("together_is_alone", "map_label_alone", "of_rows"),
+        *("alone_title", "pairs_title", "pairs_left", "bars_are", "bars_noise", "bars_label"),
+    }
+)
+"""Messages that say persons, on the page of persons, where the page of one table says rows."""
 
 
 def quality_page(made: "SyntheticTable", comparison: "SyntheticComparison | None" = None) -> DocumentPage:
@@ -81,7 +90,8 @@ def _shown(made: "SyntheticTable") -> "ShownParts":
 class ShownParts:
     """The parts of a page about rows, worked out once: of rows of one table, or of one wide row a person.
 
-    ``absent`` are columns whose last cell says that a person has no such row.
+    ``absent`` are columns whose last cell says that a person has no such row. ``persons`` says that a row of the codes
+    is a person: then the words are about persons.
     """
 
     def __init__(
@@ -94,9 +104,10 @@ class ShownParts:
         total: float,
         fitted: NDArray[np.float64] | None = None,
         absent: frozenset[int] = frozenset(),
+        persons: bool = False,
     ) -> None:
         self.columns, self.codes, self.measured = columns, codes, measured
-        self.fitted, self.absent = fitted, absent
+        self.fitted, self.absent, self.persons = fitted, absent, persons
         self.names = [column.name for column in columns]
         self.sizes = tuple(column.size for column in columns)
         self.agreements: tuple[TableAgreement, ...] = ()
@@ -109,25 +120,29 @@ class ShownParts:
         self.reach = float(law.margin(Fraction(19, 20), numbers=1)) / max(float(law.variance) ** 0.5, 1e-9)
         """Standard deviations of noise in a 95% interval."""
 
+    def say(self, name: str, facts: dict[str, Word] | None = None) -> Phrase:
+        """A message about rows; about persons, where there is one."""
+        return Phrase(f"{'related' if self.persons and name in OF_PERSONS else 'quality'}.{name}", facts or {})
+
     def cards(self) -> list[tuple[Word, Word]]:
         """The table that the rows are furthest from, where there are tables."""
         if not self.agreements:
             return []
         worst = max(self.agreements, key=lambda each: each.divergence - each.divergence_of_noise)
         facts: dict[str, Word] = {"names": _name(worst.columns), "noise": f"{worst.divergence_of_noise:.4f}"}
-        return [(f"{worst.divergence:.4f}", Phrase("quality.card_worst", facts))]
+        return [(f"{worst.divergence:.4f}", self.say("card_worst", facts))]
 
     def sections(self, places: Sequence[int] | None = None) -> list[PageSection]:
         """All that is shown of the tables; ``places`` are the columns whose association is, without it all."""
         if not self.agreements:
             return []
         found = [
-            PageSection(name="tables", heading=Phrase("quality.tables"), blocks=tuple(self.tables())),
-            PageSection(name="together", heading=Phrase("quality.together"), blocks=tuple(self.together(places))),
-            PageSection(name="alone", heading=Phrase("quality.alone"), blocks=tuple(self.alone())),
+            PageSection(name="tables", heading=self.say("tables"), blocks=tuple(self.tables())),
+            PageSection(name="together", heading=self.say("together"), blocks=tuple(self.together(places))),
+            PageSection(name="alone", heading=self.say("alone"), blocks=tuple(self.alone())),
         ]
         if pairs := self.pairs():
-            found.append(PageSection(name="pairs", heading=Phrase("quality.pairs"), blocks=tuple(pairs)))
+            found.append(PageSection(name="pairs", heading=self.say("pairs"), blocks=tuple(pairs)))
         return found
 
     def tables(self) -> list[Word | PageGrid]:
@@ -145,32 +160,32 @@ class ShownParts:
             )
             for each in ordered[:MOST_LISTED]
         ]
-        found: list[Word | PageGrid] = [Phrase("quality.tables_are"), Phrase("quality.divergence_is")]
-        found.append(_grid(heads, rows))
+        found: list[Word | PageGrid] = [self.say("tables_are"), self.say("divergence_is")]
+        found.append(self._grid(heads, rows))
         if len(ordered) > MOST_LISTED:
-            found.append(_left_out("quality.tables_left", MOST_LISTED, len(ordered)))
+            found.append(self._left_out("tables_left", MOST_LISTED, len(ordered)))
         return found
 
     def together(self, places: Sequence[int] | None = None) -> list[Word | PageGrid | PageFigure]:
         """Cramér's V of each two columns in the rows, beside the fit where there is one."""
         if len(self.columns) < 2:
-            return [Phrase("quality.one_column")]
+            return [self.say("one_column")]
         some = list(range(len(self.columns))) if places is None else list(places)
         number = min(len(some), MOST_MAPPED)
         layout, codes = Layout(tuple(self.sizes[place] for place in some)), self.codes[:, some]
         found = associations(layout.pair_counts(np.maximum(codes, 0)) / np.float32(max(len(codes), 1)), layout)
-        maps = [("quality.of_rows", found), *([] if self.fitted is None else [("quality.of_fit", self.fitted)])]
+        maps = [("of_rows", found), *([] if self.fitted is None else [("of_fit", self.fitted)])]
         names = tuple(self.names[place] for place in some)
         panels = tuple(
-            HeatMap(title=Phrase(key), names=names[:number], values=_square(values, number)) for key, values in maps
+            HeatMap(title=self.say(key), names=names[:number], values=_square(values, number)) for key, values in maps
         )
         words = "" if self.fitted is not None else "_alone"
         blocks: list[Word | PageGrid | PageFigure] = [
-            Phrase(f"quality.together_is{words}"),
-            PageFigure(title=Phrase("quality.map"), label=Phrase(f"quality.map_label{words}"), panels=panels),
+            self.say(f"together_is{words}"),
+            PageFigure(title=self.say("map"), label=self.say(f"map_label{words}"), panels=panels),
         ]
         if len(some) > number:
-            blocks.append(_left_out("quality.columns_left", number, len(some)))
+            blocks.append(self._left_out("columns_left", number, len(some)))
         blocks.append(self._strongest(found, names))
         return blocks
 
@@ -187,36 +202,37 @@ class ShownParts:
             for place in order
         ]
         heads = ("table", "of_rows", *(() if fitted is None else ("of_fit",)))
-        return _grid(heads, rows, folded="quality.map_numbers")
+        return self._grid(heads, rows, folded="map_numbers")
 
     def alone(self) -> list[Word | PageGrid | PageFigure]:
-        """One-way tables of the rows beside the noisy ones, the furthest apart first."""
+        """One-way tables of the rows beside the noisy ones: those furthest apart, in the order of the columns."""
         panels = [(*self._alone(place), place) for place in range(len(self.columns))]
         panels.sort(key=lambda each: -each[1])
-        kept = panels[:MOST_ALONE]
+        kept = sorted(panels[:MOST_ALONE], key=lambda each: each[2])
         return self._bars("alone", [panel for panel, _, _ in kept], len(panels), MOST_ALONE)
 
     def pairs(self) -> list[Word | PageGrid | PageFigure]:
-        """Measured tables of two columns, the furthest apart first; none where there are none."""
+        """Measured tables of two columns, if there are any: those furthest apart, in the order of the columns."""
         two = [
             (table, each.divergence - each.divergence_of_noise)
             for table, each in zip(self.measured, self.agreements, strict=True)
             if len(table.columns) == 2
         ]
         two.sort(key=lambda each: -each[1])
-        panels = [self._panel(table.columns, table.counts.ravel(), table.sigma)[0] for table, _ in two[:MOST_PAIRS]]
+        kept = sorted((table for table, _ in two[:MOST_PAIRS]), key=lambda table: table.columns)
+        panels = [self._panel(table.columns, table.counts.ravel(), table.sigma)[0] for table in kept]
         return self._bars("pairs", panels, len(two), MOST_PAIRS) if panels else []
 
     def _bars(
         self, name: str, panels: Sequence[BarPanel], number: int, most: int
     ) -> list[Word | PageGrid | PageFigure]:
-        title, label = Phrase(f"quality.{name}_title"), Phrase("quality.bars_label")
-        lines = (Phrase("quality.bars_are"), Phrase("quality.bars_noise"))
+        title, label = self.say(f"{name}_title"), self.say("bars_label")
+        lines = (self.say("bars_are"), self.say("bars_noise"))
         found: list[Word | PageGrid | PageFigure] = [
             PageFigure(title=title, label=label, panels=tuple(panels), lines=lines)
         ]
         if number > most:
-            found.append(_left_out(f"quality.{name}_left", most, number))
+            found.append(self._left_out(f"{name}_left", most, number))
         rows = [
             (
                 panel.title,
@@ -228,7 +244,7 @@ class ShownParts:
             for panel in panels
             for row in panel.rows
         ]
-        found.append(_grid(("table", "cell", "rows_share", "noisy_share", "interval"), rows, "quality.bars_numbers"))
+        found.append(self._grid(("table", "cell", "rows_share", "noisy_share", "interval"), rows, "bars_numbers"))
         return found
 
     def _alone(self, place: int) -> tuple[BarPanel, float]:
@@ -262,7 +278,7 @@ class ShownParts:
         title = (
             name
             if not left
-            else Phrase("quality.largest", {"name": name, "shown": str(len(rows)), "all": f"{counts.size:,}"})
+            else self.say("largest", {"name": name, "shown": str(len(rows)), "all": f"{counts.size:,}"})
         )
         return BarPanel(title=title, rows=rows), float(np.abs(shares - noisy).max() / max(wide, 1e-12))
 
@@ -270,6 +286,16 @@ class ShownParts:
         if place in self.absent and cell == self.sizes[place] - 1:
             return Phrase("quality.no_row")
         return _label(self.columns[place], cell)
+
+    def _left_out(self, key: str, shown: int, number: int) -> Word:
+        return self.say(key, {"shown": f"{shown:,}", "all": f"{number:,}", "left": f"{number - shown:,}"})
+
+    def _grid(self, heads: Sequence[str], rows: Sequence[tuple[Word, ...]], folded: str | None = None) -> PageGrid:
+        return PageGrid(
+            heads=tuple((self.say(f"head_{head}"), head not in ("table", "cell")) for head in heads),
+            rows=tuple(rows),
+            folded=None if folded is None else self.say(folded),
+        )
 
 
 def _summed(table: MeasuredTable, place: int) -> NDArray[np.float64]:
@@ -311,15 +337,3 @@ def _name(columns: Sequence[str]) -> Word:
 
 def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.2f}%"
-
-
-def _left_out(key: str, shown: int, number: int) -> Word:
-    return Phrase(key, {"shown": f"{shown:,}", "all": f"{number:,}", "left": f"{number - shown:,}"})
-
-
-def _grid(heads: Sequence[str], rows: Sequence[tuple[Word, ...]], folded: str | None = None) -> PageGrid:
-    return PageGrid(
-        heads=tuple((Phrase(f"quality.head_{head}"), head not in ("table", "cell")) for head in heads),
-        rows=tuple(rows),
-        folded=None if folded is None else Phrase(folded),
-    )

@@ -36,12 +36,17 @@ def related_page(made: "SyntheticRelations", parts: RelatedParts) -> DocumentPag
         measured=parts.measured,
         total=quality.estimated_persons,
         absent=parts.absent,
+        persons=True,
     )
     what, kept, lacking = made._words()
     sizes: list[tuple[Word, Word]] = [
-        (f"{table.num_rows:,}", phrase("related.card_rows", table=OneLine(name))) for name, table in made.tables.items()
+        (
+            f"{table.num_rows:,}",
+            phrase("related.card_rows", table=OneLine(name)) if place else Phrase("related.persons"),
+        )
+        for place, (name, table) in enumerate(made.tables.items())
     ]
-    cards = [*sizes, (f"{len(quality.marginals):,}", Phrase("quality.card_tables"))]
+    cards = [*sizes, (f"{len(quality.marginals):,}", shown.say("card_tables"))]
     if quality.chi_squared is not None:
         cards.append((f"{quality.chi_squared:.2f}", Phrase("related.card_fit")))
     kept += [
@@ -53,17 +58,25 @@ def related_page(made: "SyntheticRelations", parts: RelatedParts) -> DocumentPag
         release=made.release,
         kind=Phrase("related.kind"),
         title=phrase("related.title", data=OneLine(found.name), edition=OneLine(found.edition)),
-        asked=Phrase("related.wide"),
-        lead=(*what, Phrase("quality.claim"), Phrase("quality.source")),
+        asked=_wide(parts),
+        lead=(*what, shown.say("claim"), Phrase("quality.source")),
         glance=(*cards, *shown.cards()),
         sections=(
-            PageSection(name="kept", heading=Phrase("quality.kept"), blocks=tuple(kept)),
-            PageSection(name="lacking", heading=Phrase("quality.lacking"), blocks=tuple(lacking)),
+            PageSection(name="kept", heading=shown.say("kept"), blocks=tuple(kept)),
+            PageSection(name="lacking", heading=shown.say("lacking"), blocks=tuple(lacking)),
             *shown.sections([*range(parts.top), *parts.first]),
             PageSection(name="data", heading=Phrase("quality.data"), blocks=(Phrase("related.no_comparison"),)),
         ),
         spend=made.release.statement.spend,
     )
+
+
+def _wide(parts: RelatedParts) -> Word:
+    """What is counted, with the names of columns as they stand on the page."""
+    names = [column.name for column in parts.columns[parts.top :]]
+    if not names:
+        return Phrase("related.wide_bare")
+    return phrase("related.wide", first=OneLine(names[0]))
 
 
 def write_relations(
