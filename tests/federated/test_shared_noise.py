@@ -164,3 +164,27 @@ def test_the_probability_of_wrapping_is_bounded_from_the_law(variance: Fraction)
     far = 7.1 * float(variance) ** 0.5
     assert 2 * law.sf(np.ceil(far) - 1, float(variance) / 2, float(variance) / 2) <= terms.wrap_probability < 1e-3
     assert 3 * terms.limit + far <= 2**39 - 1 < 3 * (terms.limit + 1) + far + 1
+
+
+@pytest.mark.parametrize("sites_per_person", [1, 3])
+def test_noise_for_a_budget_keeps_it_and_a_little_less_does_not(sites_per_person: int) -> None:
+    asked = {"l1": 10, "l2_squared": 40, "sites_per_person": sites_per_person}
+    found = SharedNoise.within(epsilon=2, delta=1e-6, rounds=5, **asked)  # type: ignore[arg-type]
+    less = SharedNoise(variance=found.variance - 2)
+
+    def spent(noise: SharedNoise) -> Fraction:
+        return rdp.epsilon([noise.event(**asked)] * 5, delta=1e-6)  # type: ignore[arg-type]
+
+    assert spent(found) <= 2 < spent(less)
+
+
+def test_a_person_in_several_sites_moves_the_sum_by_as_many_norms() -> None:
+    """Brute force: k sites each clip the same person to C, and the sum moves by k·C."""
+    from sfumato.federated import PersonRounding
+
+    rule = PersonRounding(dimensions=3, norm=Fraction(5), unit=Fraction(1), slack=Fraction(1))
+    own = rule.shortened(np.array([[3, 4, 0]]))[0]
+    moved = 3 * own
+    event = SharedNoise(variance=Fraction(1)).event(l1=rule.l1, l2_squared=rule.l2_squared, sites_per_person=3)
+    assert int((moved**2).sum()) == event.l2_squared
+    assert int(np.abs(moved).sum()) <= event.l1
