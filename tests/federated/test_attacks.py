@@ -226,7 +226,7 @@ def test_the_same_secrets_in_two_rounds_make_other_masks_unless_keys_are_not_bou
 def test_a_site_refuses_lists_that_are_too_short_foreign_or_of_other_numbers() -> None:
     terms = agreed(sites=4, missing=1)
     sites, _ = until_masked(terms, numbers(terms))
-    full = [[n, mark_of(sites[n].sent[2])] for n in sites]
+    full: list[Json] = [[n, mark_of(sites[n].sent[2])] for n in sites]
     wrong: list[list[Json]] = [
         [*full[:2]],
         [*full, [5, "00"]],
