@@ -130,8 +130,9 @@ IGNORED = re.compile(r"#\s*type: ignore(?P<code>\[[\w, -]+\])?(?P<reason>\s+#\s*
 
 def lines() -> Iterator[tuple[Path, int, str]]:
     for path in sorted(PACKAGE.rglob("*.py")):
+        named = path.relative_to(PACKAGE)
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            yield path.relative_to(PACKAGE), number, line
+            yield named, number, line
 
 
 def test_every_check_of_types_that_is_switched_off_says_which_and_why() -> None:

@@ -115,11 +115,14 @@ class Derived:
     def _picked(self, labels: Mapping[str, Label]) -> tuple[list[int], dict[str, tuple[Label, ...]]]:
         """The places of the numbers whose labels are the given ones, and the labels that are left."""
         unknown = [name for name in labels if name not in self.labels]
-        kept = [
-            place
-            for place in range(len(self.values))
-            if not unknown and all(self.labels[name][place] == value for name, value in labels.items())
-        ]
+        wanted = tuple(labels.values())
+        if unknown:
+            kept = []
+        elif labels:
+            rows = zip(*(self.labels[name] for name in labels), strict=True)
+            kept = [place for place, row in enumerate(rows) if row == wanted]
+        else:
+            kept = list(range(len(self.values)))
         if not kept:
             meant = did_you_mean(unknown[0], self.labels) if unknown else self._other_labels(labels)
             raise InvalidInput(
