@@ -9,6 +9,7 @@ from sfumato.core.events import (
     PoissonSampled,
     PrivacyEvent,
     Repeated,
+    Skellam,
     Stated,
     Tuned,
 )
@@ -57,7 +58,7 @@ def _curve(event: PrivacyEvent) -> Guarantee | None:
             return ZCDP(rho=event.l2_squared / (2 * event.sigma_squared))
         case Stated(guarantee=GDP() | ZCDP() | RDP() as guarantee):
             return guarantee
-        case Tuned():
+        case Skellam() | Tuned():
             from sfumato.accounting import rdp  # it needs NumPy where a run has samples
 
             return rdp.compose(event)[0]

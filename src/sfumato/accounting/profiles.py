@@ -25,6 +25,7 @@ from sfumato.core.events import (
     PoissonSampled,
     PrivacyEvent,
     RandomizedResponse,
+    Skellam,
     Stated,
     Tuned,
 )
@@ -84,7 +85,7 @@ def _pair_of(event: PrivacyEvent) -> DominatingPair:
             return _both(_response(float_up(event.epsilon), event.categories))
         case Stated():
             return _both(_stated(event.guarantee))
-        case Tuned():
+        case Skellam() | Tuned():
             return _both(_stated(rdp.compose(event)[0]))
     raise Unsupported(f"{event.KIND} has no profile; nothing was accounted.")
 

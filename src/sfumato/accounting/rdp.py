@@ -24,6 +24,7 @@ from sfumato.core.events import (
     PoissonSampled,
     PrivacyEvent,
     RandomizedResponse,
+    Skellam,
     Stated,
     Tuned,
 )
@@ -108,6 +109,8 @@ def loss_at(event: PrivacyEvent, order: Fraction) -> Fraction:
     match event:
         case Gaussian() | DiscreteGaussian():
             return order * event.l2_squared / (2 * event.sigma_squared)
+        case Skellam():
+            return _skellam(event, order)
         case Stated(guarantee=GDP(mu=mu)):
             return order * mu**2 / 2
         case Stated(guarantee=ZCDP(rho=rho)):
@@ -167,6 +170,20 @@ def _laplace(shift: int, scale: Fraction, order: Fraction) -> Fraction:
     middle = -math.expm1(-step) * math.exp(-ratio) * math.expm1(-ratio * (shift - 1)) / math.expm1(-ratio)
     total = 1 + middle + math.exp(-shift * step - 2 * most)
     return _raised(most, math.log(total), -math.log1p(math.exp(-step))) / (order - 1)
+
+
+def _skellam(event: Skellam, order: Fraction) -> Fraction:
+    """The theorem holds at whole orders; between them the chord of (α − 1)·D_α, which is convex and 0 at α = 1."""
+    above = math.ceil(order)
+    share = above - order
+    return ((1 - share) * _whole_skellam(event, above) + share * _whole_skellam(event, above - 1)) / (order - 1)
+
+
+def _whole_skellam(event: Skellam, order: int) -> Fraction:
+    """(α − 1)·D_α at a whole order α: Agarwal, Kairouz and Liu 2021, Corollary 3.6. docs/proofs/skellam.md"""
+    l1, square, variance = min(event.l1, event.l2_squared), event.l2_squared, event.variance
+    more = min(((2 * order - 1) * square + 6 * l1) / (4 * variance**2), 3 * l1 / (2 * variance))
+    return (order - 1) * (order * square / (2 * variance) + more)
 
 
 def _sampled(event: PoissonSampled | FixedSizeSampled, order: Fraction) -> Fraction:
@@ -238,7 +255,7 @@ def _most(event: PrivacyEvent) -> float:
 def _mirrored(event: PrivacyEvent) -> bool:
     """Whether the bounds are those of a pair of laws which some reflection exchanges."""
     match event:
-        case Gaussian() | DiscreteGaussian() | DiscreteLaplace() | RandomizedResponse():
+        case Gaussian() | DiscreteGaussian() | DiscreteLaplace() | RandomizedResponse() | Skellam():
             return True
         case Stated(guarantee=Pure() | GDP()):
             return True

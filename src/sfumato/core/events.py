@@ -26,6 +26,7 @@ __all__ = [
     "PrivacyEvent",
     "RandomizedResponse",
     "Repeated",
+    "Skellam",
     "Stated",
     "Tuned",
     "from_json",
@@ -98,6 +99,26 @@ class Gaussian(_Written):
     def __post_init__(self) -> None:
         object.__setattr__(self, "l2_squared", non_negative(self.l2_squared, "l2 squared"))
         object.__setattr__(self, "sigma_squared", positive(self.sigma_squared, "sigma squared"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skellam(_Written):
+    """An integer vector x is released as x + z, the z_i independent differences of two Poisson numbers of equal mean.
+
+    Each z_i has variance ``variance``. Neighbouring inputs differ by integers whose absolute values add up to at most
+    ``l1`` and whose squares add up to at most ``l2_squared``; for integers the first is at most the second.
+    """
+
+    KIND: ClassVar[str] = "event.skellam"
+    VERSION: ClassVar[int] = 1
+    l1: Fraction
+    l2_squared: Fraction
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "l1", non_negative(self.l1, "l1"))
+        object.__setattr__(self, "l2_squared", non_negative(self.l2_squared, "l2 squared"))
+        object.__setattr__(self, "variance", positive(self.variance, "variance"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +247,7 @@ PrivacyEvent = (
     DiscreteLaplace
     | DiscreteGaussian
     | Gaussian
+    | Skellam
     | BoundedRange
     | RandomizedResponse
     | PoissonSampled
@@ -240,6 +262,7 @@ EVENTS = (
     DiscreteLaplace,
     DiscreteGaussian,
     Gaussian,
+    Skellam,
     BoundedRange,
     RandomizedResponse,
     PoissonSampled,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.noise.reference import draw_discrete_gaussian, draw_discrete_laplace, draw_geometric
     from sfumato.noise.rounding import rounded_gaussian, sample_rounded_gaussian
     from sfumato.noise.selection import permutation, sample_permutation, sample_selection, select
+    from sfumato.noise.skellam import poisson, sample_poisson, sample_skellam, skellam
     from sfumato.noise.sums import saturating_sum
     from sfumato.noise.words import SystemWords, Words
 
@@ -41,16 +42,20 @@ _HOME = {
     "fine_gaussian": "fine",
     "geometric": "lattice",
     "permutation": "selection",
+    "poisson": "skellam",
     "rounded_gaussian": "rounding",
     "sample_bernoulli_exp": "bernoulli",
     "sample_discrete_gaussian": "lattice",
     "sample_discrete_laplace": "lattice",
     "sample_geometric": "lattice",
     "sample_permutation": "selection",
+    "sample_poisson": "skellam",
     "sample_rounded_gaussian": "rounding",
     "sample_selection": "selection",
+    "sample_skellam": "skellam",
     "saturating_sum": "sums",
     "select": "selection",
+    "skellam": "skellam",
 }
 
 __all__ = [
@@ -67,16 +72,20 @@ __all__ = [
     "fine_gaussian",
     "geometric",
     "permutation",
+    "poisson",
     "rounded_gaussian",
     "sample_bernoulli_exp",
     "sample_discrete_gaussian",
     "sample_discrete_laplace",
     "sample_geometric",
     "sample_permutation",
+    "sample_poisson",
     "sample_rounded_gaussian",
     "sample_selection",
+    "sample_skellam",
     "saturating_sum",
     "select",
+    "skellam",
 ]
 
 

@@ -1,0 +1,226 @@
+"""A site in a secure sum: five steps, each of which takes what the server sent and gives the bytes to send.
+
+A site is a value: a step gives a new site and leaves the old one as it was. Store the new one, then send. A step that
+was made gives the stored bytes again, to the same question only: no mask hides two texts.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from sfumato.core.documents import Json, canonical, parse
+from sfumato.core.signature import SigningKey
+from sfumato.errors import InvalidInput, Refused
+from sfumato.federated import masks, shamir
+from sfumato.federated.messages import SumMessage, SumPhase, fingerprint, opened, packed, sealed, unpacked
+from sfumato.federated.site_secrets import SiteSecrets, commitment, noise_words
+from sfumato.federated.terms import RoundTerms
+from sfumato.federated.views import (
+    agreement,
+    numbered,
+    pair_mask_key,
+    public_keys,
+    share_count,
+    shares_in,
+    shown_shares,
+    survivors_of,
+)
+from sfumato.noise.sampler import IntArray
+from sfumato.noise.skellam import sample_skellam
+
+__all__ = ["SumSite"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumSite:
+    """One site in one round. ``sent`` are its messages so far, ``heard`` what the server sent before each of them.
+
+    Guarantee: against the server of the terms with up to ``colluding`` other sites, nothing about this site's numbers
+    leaves but what the sum of all survivors says. It signs one list of survivors, and shows of each site one secret:
+    what hides the numbers of a survivor's sum, or what it shared with the others if it left.
+    Sensitive: all of it; keep it as a key is kept.
+    """
+
+    terms: RoundTerms
+    key: SigningKey
+    hidden: SiteSecrets
+    sent: tuple[bytes, ...]
+    heard: tuple[bytes, ...] = ()
+
+    @classmethod
+    def begin(cls, terms: RoundTerms, key: SigningKey) -> "SumSite":
+        """Make keys for a round; ``sent[0]`` advertises their public halves. Leave no earlier round's state in use."""
+        hidden = SiteSecrets.new(share_count(terms) - 2)
+        place = terms.place(key.public_text)
+        body: Json = {
+            "channel": masks.public_half(hidden.channel).hex(),
+            "mask": masks.public_half(hidden.mask).hex(),
+            "seeds": [commitment(terms, place, number, seed) for number, seed in enumerate(hidden.seeds)],
+        }
+        return cls(terms=terms, key=key, hidden=hidden, sent=(sealed(terms, key, SumPhase.ADVERTISE, body),))
+
+    @property
+    def place(self) -> int:
+        """The number of this site, from 1 on."""
+        return self.terms.place(self.key.public_text)
+
+    def share(self, advertised: bytes) -> tuple["SumSite", bytes]:
+        """Take the keys of all sites; give shares of this site's secrets, each sealed for the site that keeps it."""
+        return self._step(1, advertised, self._shared)
+
+    def mask(self, shared: bytes, values: IntArray) -> tuple["SumSite", bytes]:
+        """Take the shares of all sites; give this site's numbers: clamped, with its noise, under all masks.
+
+        ``values`` are whole numbers, one for each of ``terms.length``. They are read once, and in a round of zeros not
+        at all.
+        """
+        return self._step(2, shared, partial(self._masked, values=values))
+
+    def agree(self, survivors: bytes) -> tuple["SumSite", bytes]:
+        """Take the list of those whose numbers arrived; sign it, the one list that this site signs in the round."""
+        return self._step(3, survivors, self._agreed)
+
+    def reveal(self, agreed: bytes) -> tuple["SumSite", bytes]:
+        """Take the signatures of the list; give one share of each site: of its own mask, or of its key if it left."""
+        return self._step(4, agreed, self._revealed)
+
+    def _step(self, number: int, heard: bytes, make: Callable[[bytes], bytes]) -> tuple["SumSite", bytes]:
+        if len(self.sent) > number:
+            if self.heard[number - 1] != heard:
+                raise Refused("this site has answered another text in this phase, and answers once; nothing was sent.")
+            return self, self.sent[number]
+        if len(self.sent) < number:
+            raise Refused("this site has not come to this phase of the round; nothing was sent.")
+        made = make(heard)
+        return replace(self, sent=(*self.sent, made), heard=(*self.heard, heard)), made
+
+    def _messages(self, phase: SumPhase, data: bytes, least: int, *, proven: bool = False) -> dict[int, SumMessage]:
+        """The messages of a phase by their senders: enough of them, one of each, and this site's own among them."""
+        found = {one.sender: one for one in (opened(self.terms, phase, part, proven=proven) for part in unpacked(data))}
+        if len(found) != len(unpacked(data)) or len(found) < least:
+            raise Refused(
+                f"{len(found)} sites are in the phase {phase.value!r} and at least {least} different ones must be; "
+                "nothing was sent."
+            )
+        if self.place not in found or found[self.place].raw != self.sent[phase.order]:
+            raise Refused(
+                "this site's own message is missing in what the server sent, or was altered; nothing was sent."
+            )
+        return found
+
+    def _shared(self, advertised: bytes) -> bytes:
+        found = self._messages(SumPhase.ADVERTISE, advertised, self.terms.parties.present)
+        keys = public_keys(found, "channel")
+        public_keys(found, "mask")
+        split = [shamir.split(one, sorted(found), self.terms.parties.threshold) for one in self.hidden.shared]
+        boxes: list[Json] = []
+        for place in sorted(found):
+            box, beside = self._channel(keys[place], self.place, place)
+            text = b"".join(shares[place] for shares in split)
+            boxes.append([place, box.encrypt(bytes(12), text, beside).hex()])
+        return sealed(self.terms, self.key, SumPhase.SHARE, {"keys": fingerprint(advertised), "shares": boxes})
+
+    def _masked(self, shared: bytes, values: IntArray) -> bytes:
+        found = self._messages(SumPhase.SHARE, shared, self.terms.parties.present)
+        advertised = self._advertised()
+        self._held(found, advertised)
+        total = self.terms.residues(self._input(values))
+        masks.add_mask(total, masks.derived(self.hidden.seeds[0], "own mask", self.terms.digest, self.place))
+        keys = public_keys(advertised, "mask")
+        for place in sorted(found):
+            if place != self.place:
+                mask = pair_mask_key(self.terms, self.hidden.mask, keys[place], self.place, place)
+                (masks.add_mask if self.place < place else masks.subtract_mask)(total, mask)
+        np.bitwise_and(total, total.dtype.type((1 << self.terms.bits) - 1), out=total)
+        return sealed(self.terms, self.key, SumPhase.MASK, {"shares": fingerprint(shared)}, total.tobytes())
+
+    def _input(self, values: IntArray) -> IntArray:
+        """This site's numbers as they are sent: clamped, and with noise."""
+        terms = self.terms
+        if values.shape != (terms.length,) or values.dtype.kind != "i":
+            raise InvalidInput(f"a site gives {terms.length} whole numbers; nothing was sent.")
+        whole: IntArray = np.zeros(terms.length, dtype=np.int64)
+        if not terms.zero:
+            np.clip(values, -terms.limit, terms.limit, out=whole)
+        if terms.noise is not None:
+            for k, variance in enumerate(terms.noise.pieces(terms.parties)):
+                whole += sample_skellam(variance, terms.length, noise_words(terms, self.hidden.seeds, self.place, k))
+        return whole
+
+    def _agreed(self, survivors: bytes) -> bytes:
+        listed = numbered(parse(survivors.decode("utf-8", errors="replace")))
+        places = {place for place, _ in listed}
+        if not places <= set(self._with_shares()) or len(places) < self.terms.parties.present:
+            raise Refused(
+                f"the list of survivors names {len(places)} sites; at least {self.terms.parties.present} must be on "
+                "it, all of which shared their keys. Nothing was signed."
+            )
+        if dict(listed).get(self.place) != fingerprint(self.sent[SumPhase.MASK.order]):
+            raise Refused("this site is not on the list with the numbers that it sent; nothing was signed.")
+        return sealed(self.terms, self.key, SumPhase.AGREE, agreement(self.heard[0], self.heard[1], listed))
+
+    def _revealed(self, agreed: bytes) -> bytes:
+        found = self._messages(SumPhase.AGREE, agreed, self.terms.parties.threshold)
+        own = found[self.place].body
+        survivors = survivors_of(own)
+        if any(one.body != own or one.sender not in survivors for one in found.values()):
+            raise Refused("the sites did not sign one list of survivors; nothing was shown.")
+        shared = self._with_shares()
+        held = self._held(shared, self._advertised())
+        missing = self.terms.parties.sites - len(survivors)
+        shown = b"".join(
+            held[place][number * shamir.SHARE : (number + 1) * shamir.SHARE]
+            for place in sorted(shared)
+            for number in shown_shares(self.terms, survived=place in survivors, missing=missing)
+        )
+        return sealed(self.terms, self.key, SumPhase.REVEAL, {"list": fingerprint(canonical(own).encode())}, shown)
+
+    def _advertised(self) -> dict[int, SumMessage]:
+        return self._messages(SumPhase.ADVERTISE, self.heard[0], 0, proven=True)
+
+    def _with_shares(self) -> dict[int, SumMessage]:
+        return self._messages(SumPhase.SHARE, self.heard[1], 0, proven=True)
+
+    def _held(self, found: Mapping[int, SumMessage], advertised: Mapping[int, SumMessage]) -> dict[int, bytes]:
+        """The shares that other sites sealed for this one, opened."""
+        keys = public_keys(advertised, "channel")
+        held = {}
+        for place, one in found.items():
+            sealed_share = shares_in(one, self.heard[0]).get(self.place)
+            if place not in keys or sealed_share is None:
+                raise Refused(f"site {place} has sent no share for this site; nothing was sent.")
+            box, beside = self._channel(keys[place], place, self.place)
+            try:
+                held[place] = box.decrypt(bytes(12), sealed_share, beside)
+            except InvalidTag:
+                raise Refused(f"the share of site {place} was altered on its way; nothing was sent.") from None
+            if len(held[place]) != shamir.SHARE * len(self.hidden.shared):
+                raise Refused(f"the share of site {place} is not of the size that it must have; nothing was sent.")
+        return held
+
+    def _channel(self, public: bytes, sender: int, receiver: int) -> tuple[ChaCha20Poly1305, bytes]:
+        secret = masks.shared_secret(self.hidden.channel, public)
+        return masks.channel(secret, self.terms.digest, sender, receiver)
+
+    def to_bytes(self) -> bytes:
+        """The whole state but the signing key, to be stored before anything is sent. Sensitive: it holds secrets."""
+        hidden = packed([self.hidden.mask, self.hidden.channel, *self.hidden.seeds])
+        return packed([self.terms.to_json().encode(), hidden, packed(self.sent), packed(self.heard)])
+
+    @classmethod
+    def from_bytes(cls, data: bytes, key: SigningKey) -> "SumSite":
+        """The site whose state was stored; it goes on where it stopped, and sends again what it had sent."""
+        parts = unpacked(data)
+        if len(parts) != 4:
+            raise InvalidInput("this is not the state of a site in a secure sum; it was not read.")
+        mask, channel, *seeds = unpacked(parts[1])
+        hidden = SiteSecrets(mask=mask, channel=channel, seeds=tuple(seeds))
+        terms = RoundTerms.from_json(parts[0].decode())
+        site = cls(terms=terms, key=key, hidden=hidden, sent=unpacked(parts[2]), heard=unpacked(parts[3]))
+        if opened(terms, SumPhase.ADVERTISE, site.sent[0]).sender != site.place:
+            raise InvalidInput("this state belongs to a site with another key; nothing was sent.")
+        return site
