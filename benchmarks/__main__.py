@@ -9,6 +9,7 @@ NAMES = (
     "accounting",
     "accuracy",
     "counts",
+    "federated",
     "fit",
     "graphs",
     "inference",

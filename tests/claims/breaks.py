@@ -985,6 +985,55 @@ def a_comparison_with_the_data_has_no_intervals(original: Any) -> Any:
     return distances
 
 
+@broken("sfumato.federated.masks:keystream", claims=["S0-25"], first=["uniform"])
+def a_site_sends_its_numbers_without_masks(original: Any) -> Any:
+    return lambda key, size, kind: original(key, size, kind) * kind.type(0)
+
+
+@broken("sfumato.federated.masks:keystream", claims=["S0-25"], first=["256 bits", "256"])
+def masks_are_made_from_32_bits(original: Any) -> Any:
+    return lambda key, size, kind: original(key[:4] + bytes(28), size, kind)
+
+
+@broken("sfumato.federated.server:SumServer._unmask", claims=["S0-25"], first=["leaves"])
+def the_masks_of_who_left_stay_in_the_sum(original: Any) -> Any:
+    def unmask(self: Any, total: Any, place: int, number: int, *given: Any) -> None:
+        if number:
+            original(self, total, place, number, *given)
+
+    return unmask
+
+
+@broken("sfumato.federated.messages:signature_holds", claims=["S0-25"], first=["transcript"])
+def messages_between_sites_are_believed_unsigned(original: Any) -> Any:
+    return lambda *given: True
+
+
+@broken("sfumato.federated.shared_noise:SharedNoise.pieces", claims=["S0-26"], first=["honest"])
+def shares_of_noise_forget_who_colludes(original: Any) -> Any:
+    def pieces(self: Any, parties: Any) -> Any:
+        return original(self, dataclasses.replace(parties, colluding=0, threshold=0))
+
+    return pieces
+
+
+@broken("sfumato.federated.shared_noise:SharedNoise.taken_out", claims=["S0-26"], first=["agreed"])
+def pieces_of_noise_stay_in_the_sum(original: Any) -> Any:
+    return lambda self, parties, missing: ()
+
+
+@broken("sfumato.federated.site:sample_skellam", claims=["S0-26"], first=["agreed"])
+def sites_add_less_than_their_share_of_noise(original: Any) -> Any:
+    return lambda variance, size, words: original(variance * LESS, size, words)
+
+
+@broken("sfumato.federated.allocation:_weight", claims=["S3-15"], first=["figures"])
+def an_allocation_counts_every_client_once(original: Any) -> Any:
+    from sfumato.federated.allocation import CountedNoise
+
+    return lambda counted, rounds, size: original(CountedNoise.CLIENT, rounds, size)
+
+
 # ------------------------------------------------------------------------------------------------------- audit
 
 

@@ -19,6 +19,7 @@ from sfumato.noise.words import WordArray
 
 __all__ = [
     "KEY",
+    "TAG",
     "KeyWords",
     "Residues",
     "add_mask",
@@ -26,12 +27,15 @@ __all__ = [
     "derived",
     "keystream",
     "lane",
+    "private_key",
     "public_half",
     "shared_secret",
     "subtract_mask",
 ]
 
 KEY = 32  # bytes of every key: 256 bits
+TAG = 16  # bytes by which a sealed text is longer
+_ZEROS = memoryview(bytes(1 << 18))  # what is encrypted, so that the keystream itself comes out
 
 Residues = np.ndarray[tuple[int], np.dtype[Any]]
 """Whole numbers modulo 2^b in the narrowest unsigned type that holds b bits."""
@@ -47,15 +51,20 @@ def derived(secret: bytes, use: str, digest: bytes, *places: int) -> bytes:
     return HKDF(algorithm=SHA256(), length=KEY, salt=None, info=info).derive(secret)
 
 
+def private_key(private: bytes) -> X25519PrivateKey:
+    """An X25519 key from its bytes."""
+    return X25519PrivateKey.from_private_bytes(private)
+
+
 def public_half(private: bytes) -> bytes:
     """The public half of an X25519 key."""
-    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    return private_key(private).public_key().public_bytes_raw()
 
 
-def shared_secret(private: bytes, public: bytes) -> bytes:
+def shared_secret(private: X25519PrivateKey, public: bytes) -> bytes:
     """What two sites have in common by X25519; a public key that makes it the same for everybody is refused."""
     try:
-        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+        return private.exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
         raise Refused("a public key of a site is no key that X25519 can use; nothing was sent.") from None
 
@@ -73,10 +82,12 @@ def lane(bits: int) -> np.dtype[Any]:
 
 def keystream(key: bytes, size: int, kind: np.dtype[Any]) -> Residues:
     """``size`` uniform numbers of a type: the keystream of ChaCha20 under a key that is used for nothing else."""
-    out = np.zeros(size, dtype=kind)
+    out = np.empty(size, dtype=kind)
     if size:
-        plain = memoryview(bytes(out.nbytes))
-        Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor().update_into(plain, out.data.cast("B"))
+        stream, room = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor(), out.data.cast("B")
+        for start in range(0, len(room), len(_ZEROS)):
+            part = room[start : start + len(_ZEROS)]
+            stream.update_into(_ZEROS[: len(part)], part)
     return out
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.core.documents import Json, canonical
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated import masks, shamir
-from sfumato.federated.messages import SumMessage, SumPhase, fingerprint, opened, packed, unpacked
+from sfumato.federated.messages import SumMessage, SumPhase, opened, packed, unpacked
 from sfumato.federated.site_secrets import commitment, noise_words
 from sfumato.federated.terms import RoundTerms
 from sfumato.federated.views import (
@@ -22,8 +22,8 @@ from sfumato.federated.views import (
     shown_shares,
     survivors_of,
 )
+from sfumato.noise.poisson_noise import sample_skellam
 from sfumato.noise.sampler import IntArray
-from sfumato.noise.skellam import sample_skellam
 
 __all__ = ["SumResult", "SumServer", "verify_round"]
 
@@ -112,7 +112,7 @@ class SumServer:
 
     def _agreement(self) -> Json:
         keys, shares, masked = (self.over[phase.order] for phase in (SumPhase.ADVERTISE, SumPhase.SHARE, SumPhase.MASK))
-        listed = tuple((one.sender, fingerprint(one.raw)) for one in masked)
+        listed = tuple((one.sender, one.mark) for one in masked)
         return agreement(packed([one.raw for one in keys]), packed([one.raw for one in shares]), listed)
 
     def _shown(self) -> list[tuple[int, int]]:
@@ -154,8 +154,9 @@ class SumServer:
             np.subtract(total, terms.residues(drawn), out=total)
         else:
             keys = public_keys({one.sender: one for one in self.over[0]}, "mask")
+            private = masks.private_key(secret)
             for other in survivors:
-                key = pair_mask_key(terms, secret, keys[other], place, other)
+                key = pair_mask_key(terms, private, keys[other], place, other)
                 (masks.subtract_mask if other < place else masks.add_mask)(total, key)
 
     def _opened_secrets(self) -> dict[tuple[int, int], bytes]:
@@ -211,4 +212,4 @@ def verify_round(transcript: bytes, terms: RoundTerms) -> SumResult:
 
 
 def _listed(masked: tuple[SumMessage, ...]) -> list[Json]:
-    return [[one.sender, fingerprint(one.raw)] for one in masked]
+    return [[one.sender, one.mark] for one in masked]

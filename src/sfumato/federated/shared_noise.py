@@ -12,7 +12,7 @@ from sfumato.core.events import Skellam
 from sfumato.core.exact import Exact, positive
 from sfumato.errors import InvalidInput
 from sfumato.federated.parties import Parties
-from sfumato.noise.skellam import MOST_VARIANCE
+from sfumato.noise.poisson_noise import MOST_VARIANCE
 
 __all__ = ["SharedNoise"]
 

@@ -10,13 +10,14 @@ from functools import partial
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sfumato.core.documents import Json, canonical, parse
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated import masks, shamir
-from sfumato.federated.messages import SumMessage, SumPhase, fingerprint, opened, packed, sealed, unpacked
+from sfumato.federated.messages import SumMessage, SumPhase, fingerprint, mark_of, opened, packed, sealed, unpacked
 from sfumato.federated.site_secrets import SiteSecrets, commitment, noise_words
 from sfumato.federated.terms import RoundTerms
 from sfumato.federated.views import (
@@ -24,13 +25,13 @@ from sfumato.federated.views import (
     numbered,
     pair_mask_key,
     public_keys,
+    sealed_shares,
     share_count,
-    shares_in,
     shown_shares,
     survivors_of,
 )
+from sfumato.noise.poisson_noise import sample_skellam
 from sfumato.noise.sampler import IntArray
-from sfumato.noise.skellam import sample_skellam
 
 __all__ = ["SumSite"]
 
@@ -50,6 +51,8 @@ class SumSite:
     hidden: SiteSecrets
     sent: tuple[bytes, ...]
     heard: tuple[bytes, ...] = ()
+    kept: tuple[tuple[int, bytes], ...] = ()
+    """The shares of other sites' secrets that this one keeps, by number of the site, once it has them."""
 
     @classmethod
     def begin(cls, terms: RoundTerms, key: SigningKey) -> "SumSite":
@@ -78,7 +81,9 @@ class SumSite:
         ``values`` are whole numbers, one for each of ``terms.length``. They are read once, and in a round of zeros not
         at all.
         """
-        return self._step(2, shared, partial(self._masked, values=values))
+        kept = list[tuple[int, bytes]]()
+        site, message = self._step(2, shared, partial(self._masked, values=values, kept=kept))
+        return (replace(site, kept=tuple(kept)) if kept else site), message
 
     def agree(self, survivors: bytes) -> tuple["SumSite", bytes]:
         """Take the list of those whose numbers arrived; sign it, the one list that this site signs in the round."""
@@ -100,13 +105,15 @@ class SumSite:
 
     def _messages(self, phase: SumPhase, data: bytes, least: int, *, proven: bool = False) -> dict[int, SumMessage]:
         """The messages of a phase by their senders: enough of them, one of each, and this site's own among them."""
-        found = {one.sender: one for one in (opened(self.terms, phase, part, proven=proven) for part in unpacked(data))}
-        if len(found) != len(unpacked(data)) or len(found) < least:
+        parts, own = unpacked(data), self.sent[phase.order]
+        read = [opened(self.terms, phase, part, proven=proven or part == own) for part in parts]
+        found = {one.sender: one for one in read}
+        if len(found) != len(parts) or len(found) < least:
             raise Refused(
                 f"{len(found)} sites are in the phase {phase.value!r} and at least {least} different ones must be; "
                 "nothing was sent."
             )
-        if self.place not in found or found[self.place].raw != self.sent[phase.order]:
+        if self.place not in found or found[self.place].raw != own:
             raise Refused(
                 "this site's own message is missing in what the server sent, or was altered; nothing was sent."
             )
@@ -117,23 +124,22 @@ class SumSite:
         keys = public_keys(found, "channel")
         public_keys(found, "mask")
         split = [shamir.split(one, sorted(found), self.terms.parties.threshold) for one in self.hidden.shared]
-        boxes: list[Json] = []
+        private, boxes = masks.private_key(self.hidden.channel), list[bytes]()
         for place in sorted(found):
-            box, beside = self._channel(keys[place], self.place, place)
-            text = b"".join(shares[place] for shares in split)
-            boxes.append([place, box.encrypt(bytes(12), text, beside).hex()])
-        return sealed(self.terms, self.key, SumPhase.SHARE, {"keys": fingerprint(advertised), "shares": boxes})
+            box, beside = self._channel(private, keys[place], self.place, place)
+            boxes.append(box.encrypt(bytes(12), b"".join(shares[place] for shares in split), beside))
+        return sealed(self.terms, self.key, SumPhase.SHARE, {"keys": fingerprint(advertised)}, b"".join(boxes))
 
-    def _masked(self, shared: bytes, values: IntArray) -> bytes:
+    def _masked(self, shared: bytes, values: IntArray, kept: list[tuple[int, bytes]]) -> bytes:
         found = self._messages(SumPhase.SHARE, shared, self.terms.parties.present)
-        advertised = self._advertised()
-        self._held(found, advertised)
+        advertised = self._messages(SumPhase.ADVERTISE, self.heard[0], 0, proven=True)
+        kept += sorted(self._opened_shares(found, advertised).items())
         total = self.terms.residues(self._input(values))
         masks.add_mask(total, masks.derived(self.hidden.seeds[0], "own mask", self.terms.digest, self.place))
-        keys = public_keys(advertised, "mask")
+        keys, private = public_keys(advertised, "mask"), masks.private_key(self.hidden.mask)
         for place in sorted(found):
             if place != self.place:
-                mask = pair_mask_key(self.terms, self.hidden.mask, keys[place], self.place, place)
+                mask = pair_mask_key(self.terms, private, keys[place], self.place, place)
                 (masks.add_mask if self.place < place else masks.subtract_mask)(total, mask)
         np.bitwise_and(total, total.dtype.type((1 << self.terms.bits) - 1), out=total)
         return sealed(self.terms, self.key, SumPhase.MASK, {"shares": fingerprint(shared)}, total.tobytes())
@@ -143,9 +149,9 @@ class SumSite:
         terms = self.terms
         if values.shape != (terms.length,) or values.dtype.kind != "i":
             raise InvalidInput(f"a site gives {terms.length} whole numbers; nothing was sent.")
-        whole: IntArray = np.zeros(terms.length, dtype=np.int64)
-        if not terms.zero:
-            np.clip(values, -terms.limit, terms.limit, out=whole)
+        whole: IntArray = values.astype(np.int64)
+        np.minimum(whole, 0 if terms.zero else terms.limit, out=whole)
+        np.maximum(whole, 0 if terms.zero else -terms.limit, out=whole)
         if terms.noise is not None:
             for k, variance in enumerate(terms.noise.pieces(terms.parties)):
                 whole += sample_skellam(variance, terms.length, noise_words(terms, self.hidden.seeds, self.place, k))
@@ -154,12 +160,12 @@ class SumSite:
     def _agreed(self, survivors: bytes) -> bytes:
         listed = numbered(parse(survivors.decode("utf-8", errors="replace")))
         places = {place for place, _ in listed}
-        if not places <= set(self._with_shares()) or len(places) < self.terms.parties.present:
+        if not places <= {place for place, _ in self.kept} or len(places) < self.terms.parties.present:
             raise Refused(
                 f"the list of survivors names {len(places)} sites; at least {self.terms.parties.present} must be on "
                 "it, all of which shared their keys. Nothing was signed."
             )
-        if dict(listed).get(self.place) != fingerprint(self.sent[SumPhase.MASK.order]):
+        if dict(listed).get(self.place) != mark_of(self.sent[SumPhase.MASK.order]):
             raise Refused("this site is not on the list with the numbers that it sent; nothing was signed.")
         return sealed(self.terms, self.key, SumPhase.AGREE, agreement(self.heard[0], self.heard[1], listed))
 
@@ -169,58 +175,55 @@ class SumSite:
         survivors = survivors_of(own)
         if any(one.body != own or one.sender not in survivors for one in found.values()):
             raise Refused("the sites did not sign one list of survivors; nothing was shown.")
-        shared = self._with_shares()
-        held = self._held(shared, self._advertised())
         missing = self.terms.parties.sites - len(survivors)
         shown = b"".join(
-            held[place][number * shamir.SHARE : (number + 1) * shamir.SHARE]
-            for place in sorted(shared)
+            shares[number * shamir.SHARE : (number + 1) * shamir.SHARE]
+            for place, shares in self.kept
             for number in shown_shares(self.terms, survived=place in survivors, missing=missing)
         )
         return sealed(self.terms, self.key, SumPhase.REVEAL, {"list": fingerprint(canonical(own).encode())}, shown)
 
-    def _advertised(self) -> dict[int, SumMessage]:
-        return self._messages(SumPhase.ADVERTISE, self.heard[0], 0, proven=True)
-
-    def _with_shares(self) -> dict[int, SumMessage]:
-        return self._messages(SumPhase.SHARE, self.heard[1], 0, proven=True)
-
-    def _held(self, found: Mapping[int, SumMessage], advertised: Mapping[int, SumMessage]) -> dict[int, bytes]:
+    def _opened_shares(self, found: Mapping[int, SumMessage], advertised: Mapping[int, SumMessage]) -> dict[int, bytes]:
         """The shares that other sites sealed for this one, opened."""
         keys = public_keys(advertised, "channel")
-        held = {}
+        private, held = masks.private_key(self.hidden.channel), dict[int, bytes]()
+        seen, turn = fingerprint(self.heard[0]), sorted(keys).index(self.place)
         for place, one in found.items():
-            sealed_share = shares_in(one, self.heard[0]).get(self.place)
-            if place not in keys or sealed_share is None:
-                raise Refused(f"site {place} has sent no share for this site; nothing was sent.")
-            box, beside = self._channel(keys[place], place, self.place)
+            if place not in keys:
+                raise Refused(f"site {place} has advertised no keys; nothing was sent.")
+            sealed_share = sealed_shares(self.terms, one, seen, len(keys))[turn]
+            box, beside = self._channel(private, keys[place], place, self.place)
             try:
                 held[place] = box.decrypt(bytes(12), sealed_share, beside)
             except InvalidTag:
                 raise Refused(f"the share of site {place} was altered on its way; nothing was sent.") from None
-            if len(held[place]) != shamir.SHARE * len(self.hidden.shared):
-                raise Refused(f"the share of site {place} is not of the size that it must have; nothing was sent.")
         return held
 
-    def _channel(self, public: bytes, sender: int, receiver: int) -> tuple[ChaCha20Poly1305, bytes]:
-        secret = masks.shared_secret(self.hidden.channel, public)
+    def _channel(
+        self, private: X25519PrivateKey, public: bytes, sender: int, receiver: int
+    ) -> tuple[ChaCha20Poly1305, bytes]:
+        secret = masks.shared_secret(private, public)
         return masks.channel(secret, self.terms.digest, sender, receiver)
 
     def to_bytes(self) -> bytes:
         """The whole state but the signing key, to be stored before anything is sent. Sensitive: it holds secrets."""
         hidden = packed([self.hidden.mask, self.hidden.channel, *self.hidden.seeds])
-        return packed([self.terms.to_json().encode(), hidden, packed(self.sent), packed(self.heard)])
+        return packed([self.terms.to_json().encode(), hidden, packed(self.sent), packed(self.heard), self._kept()])
+
+    def _kept(self) -> bytes:
+        return packed([place.to_bytes(4, "big") + shares for place, shares in self.kept])
 
     @classmethod
     def from_bytes(cls, data: bytes, key: SigningKey) -> "SumSite":
         """The site whose state was stored; it goes on where it stopped, and sends again what it had sent."""
         parts = unpacked(data)
-        if len(parts) != 4:
+        if len(parts) != 5:
             raise InvalidInput("this is not the state of a site in a secure sum; it was not read.")
         mask, channel, *seeds = unpacked(parts[1])
         hidden = SiteSecrets(mask=mask, channel=channel, seeds=tuple(seeds))
         terms = RoundTerms.from_json(parts[0].decode())
-        site = cls(terms=terms, key=key, hidden=hidden, sent=unpacked(parts[2]), heard=unpacked(parts[3]))
+        kept = tuple((int.from_bytes(one[:4], "big"), one[4:]) for one in unpacked(parts[4]))
+        site = cls(terms=terms, key=key, hidden=hidden, sent=unpacked(parts[2]), heard=unpacked(parts[3]), kept=kept)
         if opened(terms, SumPhase.ADVERTISE, site.sent[0]).sender != site.place:
             raise InvalidInput("this state belongs to a site with another key; nothing was sent.")
         return site

@@ -97,7 +97,7 @@ class RoundTerms:
 
     def residues(self, values: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Residues:
         """Whole numbers as numbers modulo 2^bits, in the type that masks have."""
-        return values.astype(np.int64).view(np.uint64).astype(lane(self.bits))
+        return values.view(np.uint64).astype(lane(self.bits))
 
     def whole(self, residues: Residues) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
         """Numbers modulo 2^bits as the whole numbers from −2^(bits − 1) to 2^(bits − 1) − 1."""

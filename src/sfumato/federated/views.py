@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
 from sfumato.core.documents import Json
 from sfumato.errors import Refused
 from sfumato.federated import masks, shamir
@@ -13,9 +15,9 @@ __all__ = [
     "numbered",
     "pair_mask_key",
     "public_keys",
+    "sealed_shares",
     "seeds_promised",
     "share_count",
-    "shares_in",
     "shown_shares",
     "shown_size",
     "survivors_of",
@@ -43,19 +45,20 @@ def share_count(terms: RoundTerms) -> int:
     return 2 + (len(terms.noise.pieces(terms.parties)) - 1 if terms.noise else 0)
 
 
-def pair_mask_key(terms: RoundTerms, private: bytes, public: bytes, one: int, other: int) -> bytes:
+def pair_mask_key(terms: RoundTerms, private: X25519PrivateKey, public: bytes, one: int, other: int) -> bytes:
     """The key of the mask that two sites share; the site with the lower number adds it, the other takes it off."""
     secret = masks.shared_secret(private, public)
     return masks.derived(secret, "pair mask", terms.digest, min(one, other), max(one, other))
 
 
-def shares_in(message: SumMessage, advertised: bytes) -> dict[int, bytes]:
-    """The sealed shares in a message, by who keeps them; made for the same keys that this reader has."""
+def sealed_shares(terms: RoundTerms, message: SumMessage, keys: str, sites: int) -> tuple[bytes, ...]:
+    """The sealed shares in a message, in the order of who keeps them; made for the keys of this fingerprint."""
+    size = shamir.SHARE * share_count(terms) + masks.TAG
     match message.body:
-        case {"keys": str(seen), "shares": list(shares)}:
-            if seen != fingerprint(advertised):
+        case {"keys": str(seen), **rest} if not rest and len(message.payload) == sites * size:
+            if seen != keys:
                 raise Refused(f"site {message.sender} was shown other keys than this one; nothing was sent.")
-            return {place: bytes.fromhex(text) for place, text in numbered(shares)}
+            return tuple(message.payload[at : at + size] for at in range(0, len(message.payload), size))
     raise _malformed(message)
 
 
@@ -64,9 +67,7 @@ def numbered(value: Json) -> tuple[tuple[int, str], ...]:
     found: list[tuple[int, str]] = []
     for entry in value if isinstance(value, list) else [None]:
         match entry:
-            case [int(place), str(text)] if (not found or place > found[-1][0]) and set(text) <= set(
-                "0123456789abcdef"
-            ):
+            case [int(place), str(text)] if place > (found[-1][0] if found else 0) and _hexadecimal(text):
                 found.append((place, text))
             case _:
                 raise Refused("a list of sites is not in the form that it must have; nothing was sent.")
@@ -97,6 +98,10 @@ def shown_shares(terms: RoundTerms, *, survived: bool, missing: int) -> tuple[in
 def shown_size(terms: RoundTerms, *, survived: bool, missing: int) -> int:
     """How many bytes :func:`shown_shares` are."""
     return shamir.SHARE * len(shown_shares(terms, survived=survived, missing=missing))
+
+
+def _hexadecimal(text: str) -> bool:
+    return len(text) % 2 == 0 and frozenset("0123456789abcdef").issuperset(text)
 
 
 def _bytes(message: SumMessage, use: str) -> bytes:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
         sample_discrete_laplace,
         sample_geometric,
     )
+    from sfumato.noise.poisson_noise import poisson, sample_poisson, sample_skellam, skellam
     from sfumato.noise.reference import draw_discrete_gaussian, draw_discrete_laplace, draw_geometric
     from sfumato.noise.rounding import rounded_gaussian, sample_rounded_gaussian
     from sfumato.noise.selection import permutation, sample_permutation, sample_selection, select
-    from sfumato.noise.skellam import poisson, sample_poisson, sample_skellam, skellam
     from sfumato.noise.sums import saturating_sum
     from sfumato.noise.words import SystemWords, Words
 
@@ -42,20 +42,20 @@ _HOME = {
     "fine_gaussian": "fine",
     "geometric": "lattice",
     "permutation": "selection",
-    "poisson": "skellam",
+    "poisson": "poisson_noise",
     "rounded_gaussian": "rounding",
     "sample_bernoulli_exp": "bernoulli",
     "sample_discrete_gaussian": "lattice",
     "sample_discrete_laplace": "lattice",
     "sample_geometric": "lattice",
     "sample_permutation": "selection",
-    "sample_poisson": "skellam",
+    "sample_poisson": "poisson_noise",
     "sample_rounded_gaussian": "rounding",
     "sample_selection": "selection",
-    "sample_skellam": "skellam",
+    "sample_skellam": "poisson_noise",
     "saturating_sum": "sums",
     "select": "selection",
-    "skellam": "skellam",
+    "skellam": "poisson_noise",
 }
 
 __all__ = [
