@@ -4,20 +4,21 @@ import numpy as np
 
 from sfumato.core.release import Release
 from sfumato.errors import Refused, SfumatoError
+from sfumato.federated import masks, shamir
 from sfumato.federated.masks import lane
 from sfumato.federated.messages import SumMessage, SumPhase, opened
 from sfumato.federated.proposal import Vote
 from sfumato.federated.summed import SiteShare
 from sfumato.federated.terms import RoundTerms
+from sfumato.federated.views import share_count
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.verify import parsed, verify
 
 __all__ = ["ExportGate"]
 
-KEYS = frozenset({"channel", "mask", "seeds"})
 BODIES = {
-    SumPhase.ADVERTISE: KEYS,
-    SumPhase.SHARE: frozenset({"keys", "shares"}),
+    SumPhase.ADVERTISE: frozenset({"channel", "mask", "seeds"}),
+    SumPhase.SHARE: frozenset({"keys"}),
     SumPhase.MASK: frozenset({"shares"}),
     SumPhase.AGREE: frozenset({"keys", "shares", "survivors"}),
     SumPhase.REVEAL: frozenset({"list"}),
@@ -55,7 +56,7 @@ class ExportGate:
             raise _blocked(data)
         if phase is SumPhase.MASK:
             self._check_charged(found, terms, release)
-        elif phase is not SumPhase.REVEAL and found.payload:
+        elif len(found.payload) > _most(terms, phase):
             raise _blocked(data)
         return data
 
@@ -71,6 +72,12 @@ class ExportGate:
             raise _blocked(release)
         if np.array(said.values, dtype=lane(terms.bits)).tobytes() != found.payload:
             raise _blocked(release)
+
+
+def _most(terms: RoundTerms, phase: SumPhase) -> int:
+    """How many bytes a message of secrets may have beside its head: shares for all sites, and no room for rows."""
+    each = shamir.SHARE * share_count(terms)
+    return {SumPhase.SHARE: each + masks.TAG, SumPhase.REVEAL: each}.get(phase, 0) * len(terms.roster)
 
 
 def _blocked(what: object) -> Refused:

@@ -171,7 +171,8 @@ def _with_numbers(state: SiteRound, release: Release) -> tuple[SumSite, bytes]:
         return site, site.sent[SumPhase.MASK.order]
     payload = np.array(release.values, dtype=lane(site.terms.bits)).tobytes()
     message = sealed(site.terms, site.key, SumPhase.MASK, {"shares": fingerprint(shared)}, payload)
-    return replace(site, sent=(*site.sent, message), heard=(*site.heard, shared)), message
+    empty, _ = site.mask(shared, np.zeros(site.terms.length, dtype=np.int64))
+    return replace(empty, sent=(*site.sent, message)), message
 
 
 def _read(text: bytes) -> SiteProposal:
