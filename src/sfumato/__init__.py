@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sfumato.tables.related import ChildRows
     from sfumato.tables.schema import Schema
     from sfumato.tables.unreadable import unreadable
-    from sfumato.vault import Vault
+    from sfumato.vault import Vault, consortium
 
 _HOME = {
     "Budget": ("sfumato.core.budget", "Budget"),
@@ -66,6 +66,7 @@ _HOME = {
     "coalesce": ("sfumato.engines.expressions", "coalesce"),
     "col": ("sfumato.engines.expressions", "col"),
     "compare": ("sfumato.studies.compare", "compare"),
+    "consortium": ("sfumato.vault", "consortium"),
     "correlation": ("sfumato.tables.measures.association", "correlation"),
     "count": ("sfumato.tables.measures.row_count", "count"),
     "covariance": ("sfumato.tables.measures.association", "covariance"),
@@ -124,6 +125,7 @@ __all__ = [
     "coalesce",
     "col",
     "compare",
+    "consortium",
     "correlation",
     "count",
     "covariance",

@@ -1,7 +1,16 @@
 """The kinds of data that come with Sfumato: one line for each."""
 
-from sfumato import graphs, learning, local, streams, studies, synthesis, tables
+from sfumato import federated, graphs, learning, local, streams, studies, synthesis, tables
 from sfumato.core.data_kind import register
 
-for kind in (graphs.KIND, learning.KIND, local.KIND, streams.KIND, studies.KIND, synthesis.KIND, tables.KIND):
+for kind in (
+    federated.KIND,
+    graphs.KIND,
+    learning.KIND,
+    local.KIND,
+    streams.KIND,
+    studies.KIND,
+    synthesis.KIND,
+    tables.KIND,
+):
     register(kind)

@@ -4,7 +4,7 @@ Order of a release: check the declaration, look for a stored answer, check the c
 deliver (:mod:`sfumato.gate.release`). No row is read and no noise is drawn before the charge counts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -24,6 +24,8 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.suggestion import no_attribute
 from sfumato.core.units import Unit, describe
 from sfumato.errors import InvalidInput, NotDeclared, SfumatoError, Unsupported
+from sfumato.federated.consortium import Consortium, ConsortiumStore
+from sfumato.federated.transports import Transport
 from sfumato.gate.notary import Notary
 from sfumato.gate.release import ReleaseGate
 from sfumato.gate.setting import Setting
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
     from sfumato.governance.owner.client import RemoteLedger
 
-__all__ = ["Vault"]
+__all__ = ["Vault", "consortium"]
 
 Given = ParamSpec("Given")
 Declared = TypeVar("Declared")
@@ -154,6 +156,7 @@ class Vault:
     tuning = _declares("learning", ExampleStore.tuning)
     generator = _declares("learning", ExampleStore.generator)
     graph_network = _declares("learning", ExampleStore.graph_network)
+    consortium = _declares("federated", ConsortiumStore.declare)
 
     def declare(self, kind: str, *given: Any, **said: Any) -> Any:
         """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""
@@ -258,6 +261,49 @@ class Vault:
 
         def __getattr__(self, name: str) -> NoReturn:
             raise no_attribute(self, name)
+
+
+def consortium(
+    *,
+    name: str,
+    unit: Unit,
+    budget: Budget,
+    sites: Mapping[str, str],
+    missing: int = 0,
+    colluding: int = 0,
+    lying: bool = False,
+    sites_per_person: int = 1,
+    transport: Transport | None = None,
+    population: int | None = None,
+    key: SigningKey | str | Path | None = None,
+) -> Consortium:
+    """Ask several hospitals at once, by one secure sum for each question; a coordinator holds no rows.
+
+    ``sites`` are the public keys of the sites by name, ``unit`` who is protected at each of them, and ``budget`` what
+    all questions together may cost. The rest is that of :meth:`Vault.consortium`.
+
+    >>> import sfumato as sf
+    >>> from sfumato.core.signature import SigningKey
+    >>> keys = {name: SigningKey.new().public_text for name in ("north", "south", "west")}
+    >>> network = sf.consortium(
+    ...     name="stroke network", unit=sf.user("patient", relation="add/remove"), sites=keys, missing=1,
+    ...     budget=sf.Budget(epsilon=2, delta=1e-6),
+    ... )
+    >>> stays = network.table(
+    ...     name="stays", keys={"sex": ["F", "M"]}, limit=sf.Limit(groups=1, rows_per_group=1)
+    ... )
+    >>> stays.group_by("sex").count().preview(epsilon=1, delta=1e-7).margin
+    10
+    """
+    home = Vault(unit=unit, budget=budget, name=name, population=population, key=key)
+    return home.consortium(
+        sites=sites,
+        missing=missing,
+        colluding=colluding,
+        lying=lying,
+        sites_per_person=sites_per_person,
+        transport=transport,
+    )
 
 
 def _checked(budget: Budget | None, name: str | None, population: int | None) -> tuple[Budget, str]:

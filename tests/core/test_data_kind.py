@@ -22,6 +22,7 @@ def kind(name: str, **plots: str) -> DataKind:
 
 def test_the_kinds_that_come_with_it_are_listed_by_name() -> None:
     assert [each.name for each in kinds()] == [
+        "federated",
         "graphs",
         "learning",
         "local",

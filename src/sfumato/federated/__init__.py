@@ -1,18 +1,58 @@
 """Sums across sites that no server can look behind: masks that cancel, and noise of which every site adds a share."""
 
-from sfumato.federated.allocation import CountedNoise, RoundAllocation, allocate
-from sfumato.federated.in_process import round_in_process
-from sfumato.federated.messages import SumPhase
-from sfumato.federated.parties import Parties, ServerTrust
-from sfumato.federated.person_rounding import PersonRounding
-from sfumato.federated.server import SumResult, SumServer, verify_round
-from sfumato.federated.shared_noise import SharedNoise
-from sfumato.federated.site import SumSite
-from sfumato.federated.terms import RoundTerms
-from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
+import importlib
+from typing import TYPE_CHECKING, Any  # whatever a module has under a name
+
+from sfumato.core.data_kind import DataKind
+from sfumato.federated.proposal import SiteProposal
+from sfumato.federated.shared_skellam import SharedSkellam
+from sfumato.federated.summed import AcrossSites, SiteShare
+
+if TYPE_CHECKING:
+    from sfumato.federated.allocation import CountedNoise, RoundAllocation, allocate
+    from sfumato.federated.consortium import Consortium
+    from sfumato.federated.hospital import Hospital
+    from sfumato.federated.in_process import round_in_process
+    from sfumato.federated.messages import SumPhase
+    from sfumato.federated.parties import Parties, ServerTrust
+    from sfumato.federated.person_rounding import PersonRounding
+    from sfumato.federated.server import SumResult, SumServer, verify_round
+    from sfumato.federated.shared_noise import SharedNoise
+    from sfumato.federated.site import SumSite
+    from sfumato.federated.terms import RoundTerms
+    from sfumato.federated.transports import InProcess, Transport
+    from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
+
+_HOME = {
+    "Consortium": "consortium",
+    "CountedNoise": "allocation",
+    "Hospital": "hospital",
+    "InProcess": "transports",
+    "NoiseVerdict": "zero_round",
+    "Parties": "parties",
+    "PersonRounding": "person_rounding",
+    "RoundAllocation": "allocation",
+    "RoundTerms": "terms",
+    "ServerTrust": "parties",
+    "SharedNoise": "shared_noise",
+    "SumPhase": "messages",
+    "SumResult": "server",
+    "SumServer": "server",
+    "SumSite": "site",
+    "Transport": "transports",
+    "allocate": "allocation",
+    "noise_verdict": "zero_round",
+    "round_in_process": "in_process",
+    "verify_round": "server",
+}
 
 __all__ = [
+    "KIND",
+    "AcrossSites",
+    "Consortium",
     "CountedNoise",
+    "Hospital",
+    "InProcess",
     "NoiseVerdict",
     "Parties",
     "PersonRounding",
@@ -20,12 +60,30 @@ __all__ = [
     "RoundTerms",
     "ServerTrust",
     "SharedNoise",
+    "SharedSkellam",
+    "SiteProposal",
+    "SiteShare",
     "SumPhase",
     "SumResult",
     "SumServer",
     "SumSite",
+    "Transport",
     "allocate",
     "noise_verdict",
     "round_in_process",
     "verify_round",
 ]
+
+KIND = DataKind(
+    name="federated",
+    declarations=(AcrossSites, SharedSkellam, SiteProposal, SiteShare),
+    messages="sfumato.federated",
+    plots={},
+    store="sfumato.federated.consortium:ConsortiumStore",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfumato.federated' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"sfumato.federated.{_HOME[name]}"), name)

@@ -15,6 +15,7 @@ from sfumato.laws.gaussian import Gaussian
 from sfumato.laws.ladder import LadderBound
 from sfumato.laws.laplace import Laplace
 from sfumato.laws.rounded_gaussian import RoundedGaussian
+from sfumato.laws.skellam import SkellamNoise
 from sfumato.laws.sums import Sum, SumTerm
 from sfumato.laws.unstated import Unstated
 
@@ -28,6 +29,7 @@ __all__ = [
     "LadderBound",
     "Laplace",
     "RoundedGaussian",
+    "SkellamNoise",
     "Sum",
     "SumTerm",
     "Unstated",

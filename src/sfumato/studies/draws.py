@@ -16,7 +16,7 @@ from sfumato.core.query import Law
 from sfumato.core.release import Release
 from sfumato.errors import Unsupported
 from sfumato.inference import normal_laplace
-from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
+from sfumato.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian, SkellamNoise
 
 __all__ = ["REPLICATES", "CellNoise", "Numbers", "generator_of", "multiplier", "seeded_by"]
 
@@ -98,6 +98,9 @@ def _drawn(law: Law, generator: np.random.Generator, shape: tuple[int, ...]) -> 
             return values[places]
         case RoundedGaussian(sigma=sigma):
             return np.rint(generator.normal(0.0, float(sigma), shape))
+        case SkellamNoise(spread=spread):
+            half = float(spread) / 2
+            return (generator.poisson(half, shape) - generator.poisson(half, shape)).astype(float)
     raise Unsupported(
         f"the noise of this release ({type(law).__name__}) is not independent from number to number, or not known in "
         "full: no test follows from it. Nothing was computed."
@@ -115,7 +118,9 @@ def _table(square: float) -> tuple[Numbers, Numbers]:
 
 def _fourth(law: Law) -> float:
     variance = float(law.variance)
-    # A discrete Laplace number is the difference of two geometric ones; a Gaussian has none.
+    # A discrete Laplace number is the difference of two geometric ones, a Skellam number of two Poisson ones.
+    if isinstance(law, SkellamNoise):
+        return variance
     return 3 * variance**2 + variance if isinstance(law, DiscreteLaplace) else 0.0
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from sfumato.core.data_kind import SomeStore
 from sfumato.core.query import Dataset
 from sfumato.core.question import Gate
 from sfumato.core.units import Unit
@@ -15,12 +16,16 @@ __all__ = ["HeldRows", "held_rows", "hold_rows"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class HeldRows:
-    """Where the rows of a declared table are, and whose vault charges for them. Sensitive: what ``source`` opens."""
+    """Where the rows of a declared table are, and whose vault charges for them. Sensitive: what ``source`` opens.
+
+    ``store`` answers questions about it, for whoever charges.
+    """
 
     source: Source
     n_units: int | None
     unit: Unit
     notary: Notary
+    store: SomeStore
 
 
 _HELD: "WeakKeyDictionary[Gate, dict[Dataset, HeldRows]]" = WeakKeyDictionary()

@@ -139,7 +139,8 @@ class TableStore:
         self._holdings[dataset] = _Holding(
             source=source, limit=limit, n_units=n_units, population=population, provenance=origins
         )
-        held = HeldRows(source=source, n_units=n_units, unit=self._unit, notary=self._setting.notary)
+        notary = self._setting.notary
+        held = HeldRows(source=source, n_units=n_units, unit=self._unit, notary=notary, store=self)
         hold_rows(self._setting.gate, dataset, held)
         return Table(
             gate=self._setting.gate,

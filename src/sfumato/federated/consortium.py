@@ -1,0 +1,342 @@
+"""A consortium: questions about the people of several sites together, answered by one secure sum each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeGuard
+
+from sfumato.core.budget import Budget
+from sfumato.core.data_kind import DataStore
+from sfumato.core.exact import Exact, natural
+from sfumato.core.interrupts import check_outside
+from sfumato.core.limits import Limit
+from sfumato.core.query import Dataset, Query, ReleasedQuery
+from sfumato.core.question import Gate, Intended, Preview
+from sfumato.core.release import Release, delivered_again
+from sfumato.core.signature import read_public_key
+from sfumato.core.units import Unit
+from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
+from sfumato.federated.coordinator import Agreed, agreed, summed
+from sfumato.federated.messages import fingerprint
+from sfumato.federated.parties import Parties, ServerTrust
+from sfumato.federated.proposal import SiteProposal
+from sfumato.federated.server import SumResult, SumServer, verify_round
+from sfumato.federated.shared_skellam import SharedSkellam
+from sfumato.federated.summed import AcrossSites, check_summable
+from sfumato.federated.terms import RoundTerms
+from sfumato.federated.transports import Transport
+from sfumato.gate.notary import Priced, now
+from sfumato.gate.release import ReleaseGate
+from sfumato.gate.setting import Setting
+from sfumato.tables.clamped import range_of
+from sfumato.tables.keys import KeyValue, keys_of
+from sfumato.tables.persons import ONE_ROW_A_PERSON, is_per_person
+from sfumato.tables.schema import Schema
+from sfumato.tables.table import Table
+
+__all__ = ["Consortium", "ConsortiumStore"]
+
+
+class SumStore(DataStore[AcrossSites]):
+    """What the coordinator declared: limits by dataset; there are no rows here."""
+
+    def __init__(self) -> None:
+        self.limits: dict[Dataset, Limit | None] = {}
+
+    def answers(self, query: Query) -> TypeGuard[ReleasedQuery]:
+        """Whether this is a sum across sites."""
+        return type(query) is AcrossSites
+
+    def check(self, query: AcrossSites) -> None:
+        """Refuse a question about what was not declared."""
+        check_summable(query.of)
+        if query.dataset not in self.limits:
+            raise InvalidInput("this consortium declared no such table; nothing was asked and nothing was spent.")
+
+    def limit(self, query: AcrossSites) -> Limit | None:
+        """How much of each person counts, at every site."""
+        return ONE_ROW_A_PERSON if is_per_person(query.joins) else self.limits[query.dataset]
+
+    def read(self, query: AcrossSites) -> object:
+        """There are no rows here."""
+        raise Unsupported("a consortium has no rows; its sites answer.")
+
+
+class Consortium:
+    """Asks several sites at once. It holds declarations and public keys, and no rows.
+
+    ``table(…)`` gives a table to build questions with; ``release(epsilon=…, delta=…)`` of a question runs one round:
+    sites vote, those that join exchange keys, each charges its own ledger and sends masked numbers, and the sum is the
+    answer, with the error of the noise that the survivors left in it.
+
+    Guarantee: the coordinator, with up to ``colluding`` sites, learns the noisy sum and nothing else; a person in up to
+    ``sites_per_person`` sites is protected by (ε, δ) in each round. Assumes: X25519, HKDF and ChaCha20 hide what they
+    should; up to ``missing`` sites leave; the server keeps to the protocol, unless ``lying`` is said.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        sites: Mapping[str, str],
+        missing: int,
+        colluding: int,
+        lying: bool,
+        sites_per_person: int,
+        transport: Transport | None,
+    ) -> None:
+        self._notary, self._name, self._home = setting.notary, setting.name, setting.gate
+        self._sites = {name: read_public_key(key) for name, key in sites.items()}
+        trust = ServerTrust.LYING if lying else ServerTrust.CURIOUS
+        self._parties = Parties(sites=len(self._sites), missing=missing, colluding=colluding, server=trust)
+        self._per_person = natural(sites_per_person, "sites_per_person", most=len(self._sites))
+        self._transport = transport
+        self._store = SumStore()
+        self._gate = ReleaseGate(notary=setting.notary, stores=(self._store,))
+        self._transcripts: dict[str, tuple[bytes, RoundTerms]] = {}
+        self._votes: dict[str, str] = {}
+        self._asked = 0
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self._notary.unit
+
+    @property
+    def votes(self) -> Mapping[str, str]:
+        """How the sites voted on the last question: ``joins``, who was against it, or ``silent``."""
+        return dict(self._votes)
+
+    def connect(self, transport: Transport) -> None:
+        """Say how the sites are reached."""
+        self._transport = transport
+
+    def table(
+        self,
+        *,
+        schema: Schema | str | Path | None = None,
+        name: str | None = None,
+        version: str = "1",
+        limit: Limit | None = None,
+        bounds: Mapping[str, tuple[Exact, Exact] | tuple[date, date]] | None = None,
+        keys: Mapping[str, Iterable[KeyValue | date]] | None = None,
+        whole: Iterable[str] = (),
+    ) -> Table:
+        """Declare what the tables of all sites have in common: keys, bounds and the limit, as each site declares them.
+
+        ``whole`` names columns of whole numbers. Nothing is asked and nothing is spent.
+        """
+        if schema is not None:
+            said = (schema if isinstance(schema, Schema) else Schema.load(schema)).declaration(self.unit)
+            name, version, limit = name or said["name"], said["version"] or version, limit or said["limit"]
+            bounds, keys = {**said["bounds"], **(bounds or {})}, {**said["keys"], **(keys or {})}
+        if name is None:
+            raise NotDeclared("a table needs a public name, which its releases state. Say name='patients'.")
+        dataset = Dataset(name=name, edition=version)
+        if dataset in self._store.limits:
+            raise Refused(f"{name!r} version {version!r} is declared already; nothing was done. Give another version.")
+        self._store.limits[dataset] = limit
+        return Table(
+            gate=self,
+            dataset=dataset,
+            keys={column: keys_of(column, values) for column, values in (keys or {}).items()},
+            bounds={column: range_of(column, pair) for column, pair in (bounds or {}).items()},
+            limit=limit,
+            most_rows=None if limit is None else limit.rows,
+            integers=frozenset(whole),
+        )
+
+    def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
+        """Say what error to expect where every site takes part; asks nobody and spends nothing."""
+        return self._gate.preview(self._across(query, spend), spend, confidence=confidence, rows=rows)
+
+    def epsilon_for(
+        self,
+        query: Query,
+        *,
+        margin: Exact | None,
+        mse: Exact | None,
+        confidence: Exact,
+        joint: bool,
+        delta: Exact,
+        rows: int | None,
+        column: str | None,
+    ) -> Fraction:
+        """Find the least ε that keeps a margin of counts; asks nobody and spends nothing."""
+        across = self._wrapped(query)
+        if getattr(across.of, "row_height", 1) != 1:
+            raise Unsupported("of means and sums across sites, preview(epsilon=…) tells the error; nothing was done.")
+        return self._gate.epsilon_for(
+            across, margin=margin, mse=mse, confidence=confidence, joint=joint, delta=delta, rows=rows, column=column
+        )
+
+    def check_fits(self, questions: Sequence[Intended], *, reads: tuple[str, str] | None) -> Budget:
+        """What several questions would cost; refused where that does not fit together. Asks nobody."""
+        across = [replace(each, query=self._across(each.query, each.spend)) for each in questions]
+        return self._gate.check_fits(across, reads=reads)
+
+    def limited(self, limit: Limit) -> Gate:
+        """Refused: a limit is declared at every site."""
+        raise Unsupported("what counts of a person is declared at every site; nothing was done. Declare another table.")
+
+    def release(
+        self,
+        query: Query,
+        spend: Budget,
+        *,
+        fresh: bool = False,
+        idempotency: str | None = None,
+        reads: tuple[str, str] | None = None,
+        even_if_useless: bool = False,
+    ) -> Release:
+        """Ask the sites: votes, keys, masked numbers, one sum. The same question is answered from storage, at no cost.
+
+        Each site charges its own ledger; the consortium's own account is charged too, once enough sites have joined.
+        """
+        del even_if_useless
+        check_outside()
+        priced = self._priced(self._across(query, Budget.asked(epsilon=spend.epsilon, delta=spend.delta)), spend)
+        ledger, private = self._notary.ledger, [priced.query.dataset]
+        with ledger.asking(priced.question):
+            stored = None if fresh else ledger.stored(priced.question, private, reads=reads)
+            if stored is not None:
+                return delivered_again(stored)
+            proposal, found = self._voted(priced, spend)
+            reservation = ledger.reserve(
+                priced.charge,
+                datasets=private,
+                event=priced.event,
+                idempotency=idempotency,
+                reads=reads,
+                question=priced.question,
+            )
+            given = None if idempotency is None else ledger.given(reservation)
+            if given is not None:
+                return given
+            issued = now()
+            server = summed(proposal, found.terms, self._reached)
+            across, answer = self._answered(priced.query, server)
+            mechanism = across.mechanism(priced.sensitivity, self.unit, spend)
+            return self._notary.stored(
+                replace(priced, mechanism=mechanism), reservation, across, (answer, ()), issued=issued
+            )
+
+    def transcript(self, release: Release) -> bytes:
+        """The messages of the round that gave a release; whoever has them opens the same sum again."""
+        return self._round_of(release)[0]
+
+    def verify(self, release: Release) -> SumResult:
+        """Open the round of a release again: every signature, the one list of survivors, and the sum.
+
+        Guarantee: refused unless the numbers of the release are those of the transcript.
+        """
+        transcript, terms = self._round_of(release)
+        query = release.statement.query
+        assert isinstance(query, AcrossSites)  # noqa: S101 - _round_of says so
+        result = verify_round(transcript, terms)
+        if tuple(int(one) * query.step for one in result.total) != release.values or (
+            result.survivors != query.survivors or terms.roster != query.sites
+        ):
+            raise Refused("the release does not say what its round gave; it was not verified.")
+        return result
+
+    def _round_of(self, release: Release) -> tuple[bytes, RoundTerms]:
+        query = release.statement.query
+        found = self._transcripts.get(query.transcript) if isinstance(query, AcrossSites) else None
+        if found is None:
+            raise InvalidInput("this consortium has no transcript of this release; nothing was verified.")
+        return found
+
+    @property
+    def _reached(self) -> Transport:
+        if self._transport is None:
+            raise NotDeclared("no way to the sites is known; nothing was asked. Say connect(federated.InProcess([…])).")
+        return self._transport
+
+    def _voted(self, priced: Priced[SharedSkellam], spend: Budget) -> tuple[SiteProposal, Agreed]:
+        """Propose the question; what follows has the sites that join."""
+        across = priced.query
+        assert isinstance(across, AcrossSites)  # noqa: S101 - it was priced as one
+        self._asked += 1
+        proposal = SiteProposal(
+            consortium=self._name,
+            number=self._asked,
+            of=across.of,
+            unit=self.unit,
+            limit=priced.limit,
+            spend=spend,
+            variance=priced.mechanism.variance,
+            sites=across.sites,
+            missing=across.missing,
+            colluding=across.colluding,
+            lying=self._parties.server is ServerTrust.LYING,
+            step=across.step,
+            sites_per_person=across.sites_per_person,
+        )
+        found = agreed(proposal, self._sites, self._reached)
+        self._votes = dict(found.votes)
+        return proposal, found
+
+    def _answered(self, asked: Query, server: SumServer) -> tuple[AcrossSites, tuple[int, ...]]:
+        """The question with what the round adds to it, and the sum in the steps of the question."""
+        assert isinstance(asked, AcrossSites)  # noqa: S101 - it was priced as one
+        result, transcript = server.result(), server.to_bytes()
+        seal = fingerprint(transcript)
+        self._transcripts[seal] = (transcript, server.terms)
+        across = replace(asked, sites=server.terms.roster, survivors=result.survivors, transcript=seal)
+        return across, tuple(int(one) * across.step for one in result.total)
+
+    def _wrapped(self, query: Query) -> AcrossSites:
+        return AcrossSites(
+            of=check_summable(query),
+            sites=tuple(self._sites.values()),
+            missing=self._parties.missing,
+            colluding=self._parties.colluding,
+            sites_per_person=self._per_person,
+        )
+
+    def _across(self, query: Query, spend: Budget) -> AcrossSites:
+        """The question across sites, in the unit that its noise can be drawn in."""
+        across = self._wrapped(query)
+        self._store.check(across)
+        return across.in_unit(self.unit, self._store.limit(across), spend)
+
+    def _priced(self, across: AcrossSites, spend: Budget) -> Priced[SharedSkellam]:
+        limit = self._store.limit(across)
+        sensitivity = across.sensitivity(self.unit, limit)
+        return self._notary.priced(across, across.mechanism(sensitivity, self.unit, spend), limit, sensitivity, spend)
+
+
+class ConsortiumStore:
+    """The consortia of one vault, which is the coordinator's: its ledger counts what all sums together cost."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    def declare(
+        self,
+        *,
+        sites: Mapping[str, str],
+        missing: int = 0,
+        colluding: int = 0,
+        lying: bool = False,
+        sites_per_person: int = 1,
+        transport: "Transport | None" = None,
+    ) -> Consortium:
+        """Declare the sites that are asked together, by name and public key; nothing is sent and nothing is spent.
+
+        Up to ``missing`` sites may leave in the middle of a round, up to ``colluding`` may tell the coordinator what
+        they see; ``lying`` says that the coordinator may not keep to the protocol. One person may be in
+        ``sites_per_person`` sites: 1 says that no person is in two, which whoever declares it vouches for.
+        """
+        return Consortium(
+            self._setting,
+            sites=sites,
+            missing=missing,
+            colluding=colluding,
+            lying=lying,
+            sites_per_person=sites_per_person,
+            transport=transport,
+        )
