@@ -1,7 +1,7 @@
 """Privacy bugs that were published about other libraries, each with what shows that it is not ours.
 
-Where another module has the test already, its name is here and nothing is written twice. What is asked through a vault
-here has its noise taken away (``exact``), so that what a unit moves can be read off.
+Each is asked as users ask; one that takes a training run is a test of another module, and named here. What is asked
+through a vault here has its noise taken away (``exact``), so that what a unit moves can be read off.
 """
 
 import importlib
@@ -17,50 +17,26 @@ from scipy.stats import binom
 from sfumato.audit.ways_played import new_vault
 from sfumato.core.limits import Limit
 from sfumato.core.units import record, user
+from sfumato.engines.expressions import col
+from sfumato.errors import Refused
 from sfumato.mechanisms import Laplace
 from sfumato.noise import SystemWords
+from tests import parts
 
 RECORD = record(relation="add/remove")
 PERSON = user("id", relation="add/remove")
 
 ELSEWHERE = {
-    "OpenDP 2938: a cast that fails is taken for one that cannot": (
-        "tests.engines.test_known_leaks:test_2938_a_cast_that_fails_is_missing_and_known_to_be"
-    ),
-    "OpenDP 2939: a cut maps NaN to null": (
-        "tests.engines.test_known_leaks:test_2939_a_cut_of_nan_is_missing_and_known_to_be"
-    ),
-    "OpenDP 2944: the number of a bin is not told by its row": (
-        "tests.engines.test_known_leaks:test_2944_a_bin_is_told_by_its_own_row_alone"
-    ),
-    "OpenDP 2922: the delta of a threshold is that of one key": (
-        "tests.mechanisms.test_threshold:test_opendp_2922_the_delta_of_a_threshold_is_not_that_of_one_key_alone"
-    ),
-    "Mironov, diffprivlib: noise in floating point shows the answer": (
-        "tests.audit.test_audit:test_cosets_of_neighbours_are_the_same_and_those_of_floats_are_not"
-    ),
-    "Opacus: losses that couple units are taken silently": (
-        "tests.learning.engine.test_refusals:test_losses_that_couple_units_are_refused"
-    ),
-    "Opacus: layers that mix units": "tests.learning.engine.test_refusals:test_layers_that_mix_units_are_refused",
     "Opacus: in-batch negatives move the clipped sum by two clips": (
         "tests.learning.paradigms.test_contrast_in_a_vault:"
         "test_a_pair_more_moves_the_sum_of_a_whole_step_by_no_more_than_stated"
-    ),
-    "Opacus: the sampler is not the one that is charged for": (
-        "tests.learning.test_sampling:test_samples_have_the_size_that_chance_gives_them"
-    ),
-    "Opacus: random numbers of a known seed": (
-        "tests.learning.test_trainer_failures:test_masks_come_from_more_than_a_seed"
-    ),
-    "diffprivlib: a bound that is used twice in a linear regression": (
-        "tests.laws.test_gram_neighbours:test_no_unit_moves_the_sums_further_than_claimed"
     ),
 }
 
 
 @pytest.mark.parametrize("bug", ELSEWHERE)
 def test_what_is_tested_elsewhere_is_there(bug: str) -> None:
+    """It takes a training run, and is not done twice."""
     module, name = ELSEWHERE[bug].split(":")
     assert callable(getattr(importlib.import_module(module), name))
 
@@ -74,7 +50,8 @@ def exact(monkeypatch: pytest.MonkeyPatch) -> None:
 def numbers(rows: pa.Table, ask: Any, *, unit: Any = RECORD, **declared: Any) -> tuple[list[int], Fraction]:
     """The numbers of a release, and how far it says that a unit moves them."""
     table = new_vault(unit).table(rows, name="invented", version="1", **declared)
-    said = ask(table).release(epsilon=1, even_if_useless=True).statement
+    found = ask(table).release(epsilon=1, even_if_useless=True)
+    said = getattr(found, "release", found).statement  # a study has the release that it is worked out from
     return list(said.values), said.sensitivity.l1.value
 
 
@@ -142,3 +119,146 @@ def test_noise_at_half_a_unit_is_as_often_nil_as_its_distribution_says() -> None
     low, high = binom.ppf(5e-11, draws, chance), binom.isf(5e-11, draws, chance)
     assert low <= nil <= high
     assert not low <= draws * (1 - exp(-1)) <= high
+
+
+# --------------------------------------------------- OpenDP 2938, 2939, 2944: what an engine makes of a value
+
+
+def texts(values: list[str]) -> pa.Table:
+    return pa.table({"x": pa.array(values, pa.string())})
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize(
+    ("missing", "without", "one"),
+    [
+        (col("x").cast("whole").isnull(), texts(["1", "22"]), texts(["4x"])),
+        (col("x").cut([0, 1], below=True, above=True).isnull(), floats([0.5, 2.0]), floats([float("nan")])),
+    ],
+    ids=["2938: a cast that fails", "2939: a cut of NaN"],
+)
+def test_a_row_that_an_engine_cannot_read_counts_as_missing_and_is_charged_for(
+    missing: Any, without: pa.Table, one: pa.Table
+) -> None:
+    """There "how many are missing" was a constant that was told for nothing, and the row moved it."""
+
+    def ask(table: Any) -> Any:
+        return table.where(missing).count()
+
+    (before, moved), (after, _) = (numbers(rows, ask) for rows in (without, pa.concat_tables([without, one])))
+    assert after[0] - before[0] == 1 == moved
+
+
+@pytest.mark.usefixtures("exact")
+def test_the_bin_of_a_row_is_told_by_the_row_alone() -> None:
+    """2944: there the number of a bin was that of its first row, and one row more moved a hundred others."""
+    inside = col("x").cut([0, 10, 20], above=True) == "[0, 10)"
+    for values in ([5.0] * 100, [25.0, *[5.0] * 100], [*[5.0] * 100, 25.0]):
+        found, moved = numbers(floats(values), lambda t: t.where(inside).count())
+        assert (found, moved) == ([100], 1)
+
+
+# ----------------------------------------------------------------- OpenDP 2922: the δ of a threshold is that of one key
+
+
+def test_the_delta_of_a_threshold_is_that_of_all_keys_of_a_person() -> None:
+    def rule(groups: int) -> Any:
+        rows = pa.table({"id": pa.array([1], pa.int64()), "g": pa.array([1], pa.int64())})
+        limit = Limit(groups=groups, rows_per_group=1)
+        table = new_vault(PERSON).table(rows, name="invented", version="1", limit=limit)
+        found = table.find_keys("g").release(epsilon=1, delta=Fraction(1, 10**5))
+        assert found.charged.delta <= Fraction(1, 10**5)
+        return found.statement.mechanism
+
+    def delta(rule: Any, keys: int) -> float:
+        return float(rule.loss(keys).events[1].guarantee.delta)
+
+    one, three = rule(1), rule(3)
+    assert three.threshold > one.threshold
+    assert delta(three, 3) <= 1e-5 < delta(one, 3)  # the latter is the mistake
+
+
+# ------------------------------------------------------------- Mironov, diffprivlib: noise in floating point
+
+
+@pytest.mark.parametrize("ask", [lambda t: t.count(), lambda t: t.sum("x"), lambda t: t.mean("x")])
+def test_answers_and_noise_are_whole_numbers_of_a_grid_that_is_fixed_before(ask: Any) -> None:
+    """Noise in floats shows by its last digits which answer it was added to; whole numbers have none."""
+    for rows in (floats([0.1, 2.0]), floats([0.1, 2.0, 1 / 3])):
+        table = new_vault(RECORD).table(rows, name="invented", version="1", bounds={"x": (0, 10)})
+        told = ask(table).release(epsilon=1, even_if_useless=True).statement.values
+        assert all(type(value) is int for value in told)
+
+
+# ---------------------------------------------------------------- diffprivlib: a bound used twice in a regression
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize(("x", "y"), [(10, 10), (0, 10), (10, 0), (0, 0), (5, 7)])
+def test_no_row_moves_the_sums_of_a_regression_further_than_is_stated(x: int, y: int) -> None:
+    def asked(held: list[tuple[int, int]]) -> tuple[list[int], Fraction]:
+        rows = pa.table(
+            {"x": pa.array([a for a, _ in held], pa.int64()), "y": pa.array([b for _, b in held], pa.int64())}
+        )
+        return numbers(rows, lambda t: t.linear_regression("y ~ x"), bounds={"x": (0, 10), "y": (0, 10)})
+
+    (without, moved), (with_it, _) = asked([(3, 4)]), asked([(3, 4), (x, y)])
+    assert 0 < sum(abs(a - b) for a, b in zip(with_it, without, strict=True)) <= moved
+
+
+# --------------------------------------------------------------------------- Opacus: what couples units, and seeds
+
+
+def _data() -> Any:
+    import torch
+
+    from sfumato.learning import Units
+
+    return Units(torch.eye(8, 3), torch.zeros(8, dtype=torch.int64), n_units=8, name="invented", version="1")
+
+
+def _contrast(outputs: Any, _targets: Any) -> Any:
+    import torch
+
+    return torch.nn.functional.cross_entropy(outputs @ outputs.T, torch.arange(len(outputs)))
+
+
+@pytest.mark.parametrize("wrong", ["a loss over the batch", "a layer over the batch"])
+def test_what_couples_units_is_refused_and_nothing_is_charged(wrong: str) -> None:
+    """Opacus takes losses that couple units silently; layers that mix them are refused there, and here."""
+    parts.package("torch")
+    import torch
+
+    nn, vault = torch.nn, new_vault(RECORD)
+    coupled = wrong.startswith("a loss")
+    model = nn.Linear(3, 2) if coupled else nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    loss = _contrast if coupled else nn.functional.cross_entropy
+    with pytest.raises(Refused, match=r"mixes units|GroupNorm"):
+        vault.trainer(model, loss, data=_data()).fit(steps=1, batch=4, epsilon=1, delta=1e-6, progress=False)
+    assert vault.spent.epsilon == 0
+
+
+def test_the_noise_of_training_does_not_come_from_the_seed_of_torch() -> None:
+    """Two runs after the same seed have different weights; equal ones by chance are rarer than 1 in 10^30."""
+    parts.package("torch")
+    import torch
+
+    def weights() -> list[float]:
+        torch.manual_seed(1)
+        model = torch.nn.Linear(3, 2)
+        run = new_vault(RECORD).trainer(model, torch.nn.functional.cross_entropy, data=_data())
+        done = run.fit(steps=1, batch=8, epsilon=1, delta=1e-6, progress=False)
+        found: list[float] = done.model.weight.detach().ravel().tolist()
+        return found
+
+    assert weights() != weights()
+
+
+@pytest.mark.alpha(1e-12)
+def test_samples_of_units_have_the_sizes_that_chance_gives_them() -> None:
+    """Opacus: batches of one size, charged as Poisson samples. Sizes of Poisson samples are around 100 with a standard
+    deviation of 10, each with a chance below 0.0402: ten are alike with one below 3e-13."""
+    parts.package("torch")
+    from sfumato.learning.sampling import shuffled_sample
+
+    assert len({len(shuffled_sample(10_000, Fraction(1, 100), SystemWords())) for _ in range(10)}) > 1
