@@ -52,7 +52,7 @@ def numbers(terms: RoundTerms) -> list[IntArray]:
 
 
 def patterns(sites: int, missing: int) -> Iterator[dict[int, SumPhase]]:
-    """Every way in which up to so many sites leave: who, and in which phase."""
+    """Every way in which up to ``missing`` sites leave: who, and in which phase."""
     for count in range(missing + 1):
         for who in combinations(range(1, sites + 1), count):
             for when in product(PHASES, repeat=count):

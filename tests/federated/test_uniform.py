@@ -43,6 +43,7 @@ def test_any_proper_set_of_messages_is_uniform() -> None:
     assert oddities() == []
 
 
+@pytest.mark.alpha(1e-15)
 def test_messages_without_masks_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masks, "keystream", lambda key, size, kind: np.zeros(size, dtype=kind))
     assert "sum of [0]" in oddities()
@@ -66,6 +67,7 @@ def test_masks_of_pairs_that_do_not_cancel_one_own_mask_show_in_a_sum_of_all(mon
     assert all_together() == {15}
 
 
+@pytest.mark.alpha(1e-15)
 def test_a_mask_that_is_used_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     derived = masks.derived
     kept = [SiteSecrets.new(0) for _ in range(3)]
@@ -75,6 +77,7 @@ def test_a_mask_that_is_used_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
     assert {"again 0", "again 1", "again 2"} <= set(oddities())
 
 
+@pytest.mark.alpha(1e-15)
 def test_numbers_that_are_not_reduced_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     lane = masks.lane(16)
     monkeypatch.setattr(np, "bitwise_and", lambda numbers, mask, out: numbers)
