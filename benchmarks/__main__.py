@@ -10,6 +10,7 @@ NAMES = (
     "accuracy",
     "counts",
     "fit",
+    "graph_networks",
     "graphs",
     "inference",
     "ledger",
