@@ -11,6 +11,7 @@ NAMES = (
     "counts",
     "federated",
     "fit",
+    "graph_networks",
     "graphs",
     "inference",
     "ledger",

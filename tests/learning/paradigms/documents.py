@@ -6,7 +6,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sfumato.core.query import Dataset
-from sfumato.learning import CloserStudent, ConfidentMax, ConfidentVotes, ContrastiveTraining
+from sfumato.learning import (
+    CloserStudent,
+    ConfidentMax,
+    ConfidentVotes,
+    ContrastiveTraining,
+    GraphTraining,
+    SubgraphTraining,
+)
 from sfumato.learning.paradigms.distillation import CloserModel, floored
 
 SMALL = st.integers(1, 9)
@@ -35,6 +42,27 @@ def _student(questions: int, classes: int, ratio: int, **rest: Any) -> CloserStu
 def _contrast(steps: int, **rest: Any) -> ContrastiveTraining:
     return ContrastiveTraining(units="record", records=1, steps=steps, done=steps // 2, **rest)
 
+
+def _graph(steps: int, **rest: Any) -> GraphTraining:
+    return GraphTraining(units="record", records=1, steps=steps, done=steps // 2, **rest)
+
+
+def _subgraphs(steps: int, **rest: Any) -> SubgraphTraining:
+    return SubgraphTraining(units="record", records=1, steps=steps, done=steps // 2, **rest)
+
+
+_RUN: dict[str, st.SearchStrategy[Any]] = {
+    "dataset": st.builds(Dataset, name=NAMES, edition=st.just("1")),
+    "clip": SIZES,
+    "times": SMALL,
+    "number": st.integers(1, 10**9),
+    "rate": st.fractions(min_value=Fraction(1, 10**6), max_value=1, max_denominator=10**6),
+    "steps": st.integers(1, 10**6),
+    "parameters": st.integers(1, 10**9),
+    "weights": st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
+    "recipients": SMALL,
+    "hops": SMALL,
+}
 
 RARE: dict[str, st.SearchStrategy[Any]] = {
     "query.confident_votes": st.builds(
@@ -84,4 +112,12 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
         both=st.booleans(),
         most=st.integers(2, 4096),
     ),
+    "query.graph_training": st.builds(
+        _graph,
+        **_RUN,
+        names_listed=st.integers(1, 10**9),
+        classes=st.integers(2, 99),
+        roster=st.binary(min_size=32, max_size=32).map(bytes.hex),
+    ),
+    "query.subgraph_training": st.builds(_subgraphs, **_RUN),
 }
