@@ -8,7 +8,7 @@ out at once, in arrays. Proof: docs/proofs/population.md
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -170,6 +170,8 @@ class Residuals:
     origin: float = 0.0
     scale: float = 1.0
     """Ends are shown as origin + scale·θ, for values that were brought to [0, 1]."""
+    wider: "dict[float, Floats]" = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By level, what Student's quantile was found to be: a search for an end asks for it dozens of times."""
 
     @property
     def quality(self) -> str:
@@ -280,7 +282,7 @@ class Residuals:
     def _near(self, distance: "Floats", sampling: "Floats", noise: "Floats", level: float) -> "Truths":
         import numpy as np
 
-        reach = self._multiplier(sampling, noise, level) * np.sqrt(sampling + noise) * self._student(level)
+        reach = self._multiplier(sampling, noise, level) * np.sqrt(sampling + noise) * self._known_student(level)
         half = self.half if self.between is None else np.where(self.two_valued, HALF_ROW, self.half)
         found: Truths = np.maximum(np.abs(distance) - half, 0.0) <= reach
         return found
@@ -307,6 +309,11 @@ class Residuals:
             rows=self.design.rows,
         )
         return low - OUTWARD * np.abs(low - centre), high + OUTWARD * np.abs(high - centre)
+
+    def _known_student(self, level: float) -> "Floats":
+        if level not in self.wider:
+            self.wider[level] = self._student(level)
+        return self.wider[level]
 
     def _student(self, level: float) -> "Floats":
         """How much wider Student's quantile is than the normal one, for a variance that was estimated."""
