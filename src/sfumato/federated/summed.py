@@ -9,7 +9,7 @@ from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.columns import ResultColumn
 from sfumato.core.cut import LimitCut
-from sfumato.core.description import Description, Form, phrase
+from sfumato.core.description import Description, Form, OneLine, phrase
 from sfumato.core.exact import natural
 from sfumato.core.finding import Finding, check_numbers
 from sfumato.core.limits import Limit
@@ -134,12 +134,22 @@ class SiteShare:
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know: that these are masked numbers."""
+        limits = (("limit.site_share",),)
         return Description(
-            form=Form.NUMBER if self.size == 1 else Form.NUMBERS,
-            numbers=self.size,
-            asked=phrase("page.site_share", data=self.dataset.name),
-            measure="measure.site_share",
-            counts=False,
+            form=Form.MODEL,
+            numbers=0,
+            asked=phrase("page.site_share", data=OneLine(self.dataset.name)),
+            figures={"parties": f"{self.sites:,}", "most_sites": f"{self.sites_per_person:,}"},
+            paragraphs={
+                "what": (("what.site_share",),),
+                "method": (("method.site_share",),),
+                "limits": limits,
+                "patient_limit": limits,
+                "manager_limit": limits,
+            },
+            facts={"noise": phrase("fact.noise_shared")},
+            scattered="method.site_share",
+            glance=((f"{self.size:,}", "page.glance_masked"),),
         )
 
     def expected(self, law: Law, confidence: Fraction, *, joint: bool, rows: int | None) -> Mapping[str, Fraction]:
