@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 __all__ = ["epsilon_lower_bound", "exact_epsilon", "gaussian_epsilon", "gaussian_lower_bound"]
 
 
-def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float, chosen_on: float = 0.5) -> float:
+def epsilon_lower_bound(
+    here: Array, there: Array, *, delta: float, alpha: float, chosen_on: float = 0.5, normal: bool = False
+) -> float:
     """Bound ε from below: no (ε, δ) mechanism with a smaller ε gives such samples, but with probability α.
 
     The event S (a half-line or a single value, and which neighbour is the numerator) is chosen on the first of the
     samples, a part ``chosen_on`` of them; on the rest, Clopper–Pearson bounds at α/2 each give
-    ε ≥ ln((P_low(S) − δ)/Q_high(S)).
+    ε ≥ ln((P_low(S) − δ)/Q_high(S)). With ``normal`` the half-line is the one that would do best if the scores were
+    normal with the means and the width of the first of them: no luck is chosen then. The bound assumes neither.
 
     >>> import numpy as np
     >>> epsilon_lower_bound(np.array([0] * 500 + [1] * 500), np.array([0] * 500 + [1] * 500), delta=0, alpha=0.01)
@@ -26,6 +29,10 @@ def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float
 
     halves = [_parted(side, chosen_on) for side in (here, there)]
     (here_first, here_second), (there_first, there_second) = ((side[0], side[1]) for side in halves)
+    if normal and (fitted := _fitted(here_first, there_first, len(here_second), delta, alpha)) is not None:
+        swap, mark = fitted
+        top, bottom = (there_second, here_second) if swap else (here_second, there_second)
+        return _judged(top, bottom, mark, ">=", delta, alpha)
     # As if they were more, since more will judge; not as if they were as many: then the luckiest tail would be chosen.
     grown = (len(here_second) / max(1, len(here_first))) ** 0.5
     best, event = 0.0, None
@@ -51,8 +58,32 @@ def epsilon_lower_bound(here: Array, there: Array, *, delta: float, alpha: float
         return 0.0
     swap, side, mark = event
     top, bottom = (there_second, here_second) if swap else (here_second, there_second)
+    return _judged(top, bottom, mark, side, delta, alpha)
+
+
+def _judged(top: Array, bottom: Array, mark: Array, side: str, delta: float, alpha: float) -> float:
+    """The bound of one event, on samples that it was not chosen on."""
     bound = _log_ratios(_counts(top, mark, side), len(top), _counts(bottom, mark, side), len(bottom), delta, alpha)
     return max(0.0, float(bound[0]))
+
+
+def _fitted(here: Array, there: Array, size: int, delta: float, alpha: float) -> tuple[bool, Array] | None:
+    """Which neighbour is the numerator, and from which mark on, if scores are normal and this many are to judge."""
+    import numpy as np
+    from scipy.special import ndtr
+
+    if min(len(here), len(there)) < 2:
+        return None
+    means = float(here.mean()), float(there.mean())
+    width = float(((here.var() + there.var()) / 2) ** 0.5)
+    if means[0] == means[1] or width == 0:
+        return None
+    swap, (bottom, top) = means[1] > means[0], sorted(means)
+    marks = np.linspace(bottom - 5 * width, top + 5 * width, 400)
+    above = [size * ndtr((mean - marks) / width) for mean in (top, bottom)]
+    found = _log_ratios(above[0], size, above[1], size, delta, alpha)
+    place = int(np.argmax(found))
+    return (swap, marks[place : place + 1]) if found[place] > 0 else None
 
 
 def gaussian_lower_bound(here: Array, there: Array, *, delta: float, alpha: float, chosen_on: float = 0.5) -> float:

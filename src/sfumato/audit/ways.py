@@ -17,6 +17,7 @@ __all__ = ["KINDS", "SAMPLES", "Heard", "WayAudited", "WayOut"]
 
 KINDS = ("release", "stream", "graph", "local", "synthetic", "training")
 CHOSEN_ON = 0.2
+FITTED_ON = 0.1  # where noise is stated as Gaussian, two means and a width choose the event
 TWIN_SAMPLES = 30_000
 SAMPLES = 200_000
 
@@ -70,14 +71,17 @@ class WayOut:
             return WayAudited(
                 way=self, twin=twin, epsilon=epsilon, delta=delta, point=point, confidence=1.0, releases=releases
             )
-        given = {"delta": float(delta), "alpha": alpha / 2, "chosen_on": CHOSEN_ON}
+        given = {"delta": float(delta), "alpha": alpha / 2}
+        first = FITTED_ON if self.curve else CHOSEN_ON
         return WayAudited(
             way=self,
             twin=twin,
             epsilon=epsilon,
             delta=delta,
-            point=epsilon_lower_bound(here.scores, there.scores, **given),
-            by_curve=gaussian_lower_bound(here.scores, there.scores, **given) if self.curve else None,
+            point=epsilon_lower_bound(here.scores, there.scores, chosen_on=first, normal=self.curve, **given),
+            by_curve=gaussian_lower_bound(here.scores, there.scores, chosen_on=CHOSEN_ON, **given)
+            if self.curve
+            else None,
             confidence=1 - alpha,
             draws=len(here.scores),
             releases=releases,
