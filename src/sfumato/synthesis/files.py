@@ -13,6 +13,7 @@ from sfumato.core.release import Release, presenter_of
 from sfumato.core.suggestion import did_you_mean
 from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
+from sfumato.synthesis.row_file import write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,8 +153,6 @@ class SyntheticFiles:
 
     def to_parquet(self, folder: str | Path) -> list[Path]:
         """Write ``file-1.parquet`` and so on into a folder, and return their paths."""
-        from sfumato.synthesis.result import write_parquet
-
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)

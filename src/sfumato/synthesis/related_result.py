@@ -10,7 +10,8 @@ from sfumato.core.release import Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
-from sfumato.synthesis.result import MeasuredMarginal, measured_words, write_parquet
+from sfumato.synthesis.result import MeasuredMarginal, measured_words
+from sfumato.synthesis.row_file import write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa

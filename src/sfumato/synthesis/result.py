@@ -13,6 +13,7 @@ from sfumato.core.release import Release, presenter_of
 from sfumato.core.spreadsheet import write_csv
 from sfumato.core.terminal import harmless_text
 from sfumato.errors import InvalidInput
+from sfumato.synthesis.row_file import write_parquet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sfumato.synthesis.measured import MeasuredTable
     from sfumato.synthesis.row_making import RowMaking
 
-__all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable", "measured_words", "write_parquet"]
+__all__ = ["MeasuredMarginal", "SynthesisQuality", "SyntheticTable", "measured_words"]
 
 MOST_NAMED = 12
 MOST_FILES = 100
@@ -314,24 +315,3 @@ def measured_words(marginals: Sequence[MeasuredMarginal]) -> dict[str, Word]:
         "least": f"{min(noises):,.3g}",
         "most": f"{max(noises):,.3g}",
     }
-
-
-def write_parquet(rows: "pa.Table", release: Release, path: str | Path, *, before: Sequence[Release] = ()) -> Path:
-    """Write rows as Parquet, with the identifier of the release that they are of in the metadata of the file.
-
-    ``before`` are other releases that the rows are a function of.
-    """
-    from pyarrow import parquet
-
-    target = Path(path)
-    named = {**(rows.schema.metadata or {}), b"sfumato.release": release.statement.identifier.encode()}
-    if before:
-        named[b"sfumato.releases_before"] = ",".join(each.statement.identifier for each in before).encode()
-    try:
-        parquet.write_table(rows.replace_schema_metadata(named), target)
-    except OSError as wrong:
-        raise InvalidInput(
-            f"{target} cannot be written: {wrong.strerror or type(wrong).__name__}. The rows were not written. "
-            "Choose another path."
-        ) from None
-    return target

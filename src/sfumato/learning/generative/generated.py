@@ -19,7 +19,7 @@ from sfumato.errors import InvalidInput
 from sfumato.learning.generative.course import GeneratorCourse
 from sfumato.studies.draws import generator_of
 from sfumato.synthesis.columns import BinnedColumn, ListedColumn, SyntheticColumn
-from sfumato.synthesis.result import write_parquet
+from sfumato.synthesis.row_file import write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
