@@ -48,7 +48,7 @@ def agreed(
 def numbers(terms: RoundTerms) -> list[IntArray]:
     """Other numbers for each site, some of them negative and each within its limit."""
     each = np.arange(1, terms.length + 1) * (-1) ** np.arange(terms.length)
-    return [each * 7**place % terms.limit - terms.limit // 3 for place in range(terms.parties.sites)]
+    return [each * pow(7, place, 10_007) % terms.limit - terms.limit // 3 for place in range(terms.parties.sites)]
 
 
 def patterns(sites: int, missing: int) -> Iterator[dict[int, SumPhase]]:
