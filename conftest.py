@@ -16,6 +16,7 @@ pytest_plugins = [
     "tests.claims.plugin",
     "tests.compiled",
     "tests.few",
+    "tests.fewer_reports",
     "tests.lighter",
     "tests.measured",
     "tests.noisier",

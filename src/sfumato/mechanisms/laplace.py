@@ -79,7 +79,8 @@ class Laplace:
     def add_noise(self, exact: Sequence[int], words: "Words") -> tuple[int, ...]:
         """Add fresh noise to each number; sums beyond 64 bits are held at the largest that fits (post-processing)."""
         from sfumato.noise import sample_discrete_laplace, saturating_sum
+        from sfumato.noise.sums import all_whole
 
-        if any(isinstance(value, bool) or not isinstance(value, int) for value in exact):
+        if not all_whole(exact):
             raise InvalidInput("the Laplace mechanism adds noise to whole numbers; nothing was drawn.")
         return saturating_sum(exact, sample_discrete_laplace(self.scale, len(exact), words))
