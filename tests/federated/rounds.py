@@ -48,11 +48,11 @@ def agreed(
 def numbers(terms: RoundTerms) -> list[IntArray]:
     """Other numbers for each site, some of them negative and each within its limit."""
     each = np.arange(1, terms.length + 1) * (-1) ** np.arange(terms.length)
-    return [each * 7**place % terms.limit - terms.limit // 3 for place in range(terms.parties.sites)]
+    return [each * pow(7, place, 10_007) % terms.limit - terms.limit // 3 for place in range(terms.parties.sites)]
 
 
 def patterns(sites: int, missing: int) -> Iterator[dict[int, SumPhase]]:
-    """Every way in which up to so many sites leave: who, and in which phase."""
+    """Every way in which up to ``missing`` sites leave: who, and in which phase."""
     for count in range(missing + 1):
         for who in combinations(range(1, sites + 1), count):
             for when in product(PHASES, repeat=count):

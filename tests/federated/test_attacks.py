@@ -226,7 +226,7 @@ def test_the_same_secrets_in_two_rounds_make_other_masks_unless_keys_are_not_bou
 def test_a_site_refuses_lists_that_are_too_short_foreign_or_of_other_numbers() -> None:
     terms = agreed(sites=4, missing=1)
     sites, _ = until_masked(terms, numbers(terms))
-    full = [[n, mark_of(sites[n].sent[2])] for n in sites]
+    full: list[Json] = [[n, mark_of(sites[n].sent[2])] for n in sites]
     wrong: list[list[Json]] = [
         [*full[:2]],
         [*full, [5, "00"]],
@@ -257,3 +257,27 @@ def test_wrong_shares_give_no_sum_instead_of_a_wrong_one() -> None:
     server, _ = server.close()
     with pytest.raises(Refused, match="the round gives no sum"):
         server.result()
+
+
+def test_a_share_that_was_altered_on_its_way_is_noticed_by_whom_it_is_for_or_by_the_list() -> None:
+    """Sites leave the signatures of shares to the seals: whoever keeps an altered share refuses it by that."""
+    terms = agreed(sites=3, missing=1)
+    values = numbers(terms)
+    sites, _ = until_masked(terms, values)
+    parts = list(unpacked(sites[1].heard[1]))
+    size = len(messages.opened(terms, SumPhase.SHARE, parts[1]).payload) // 3
+    for keeper in (1, 3):
+        altered = bytearray(parts[1])
+        altered[len(altered) - 64 - size * (4 - keeper)] ^= 1
+        other = packed([parts[0], bytes(altered), parts[2]])
+        before = replace(sites[1], sent=sites[1].sent[:2], heard=sites[1].heard[:1], kept=())
+        if keeper == 1:
+            with pytest.raises(Refused, match="the share of site 2 was altered"):
+                before.mask(other, values[0])
+            continue
+        misled, _ = before.mask(other, values[0])
+        told = listed({**sites, 1: misled})
+        _, signed = misled.agree(told)
+        site, own = sites[3].agree(told)
+        with pytest.raises(Refused, match="did not sign one list"):
+            site.reveal(packed([signed, own]))

@@ -12,7 +12,10 @@ from sfumato.federated import PersonRounding
 def rows(count: int, dimensions: int, size: float) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
     random = np.random.default_rng(5)
     found = random.standard_normal((count, dimensions))
-    return size * found / np.sqrt((found**2).sum(axis=1, keepdims=True))
+    rows_of: np.ndarray[tuple[int, int], np.dtype[np.float64]] = (
+        size * found / np.sqrt((found**2).sum(axis=1, keepdims=True))
+    )
+    return rows_of
 
 
 @pytest.mark.parametrize(("dimensions", "unit"), [(1, "1/3"), (40, "1/4"), (2000, "1/512")])

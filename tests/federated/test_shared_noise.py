@@ -1,5 +1,6 @@
 """Shared noise: as much as was agreed is left, whoever leaves; and a share that forgets somebody is too small."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ from sfumato.accounting import rdp
 from sfumato.core.events import Skellam
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated import RoundTerms, SharedNoise, SumPhase, noise_verdict, round_in_process
-from sfumato.noise import skellam
+from sfumato.noise import sample_skellam, skellam
 from tests.federated.rounds import agreed, keys_of
 
 ALPHA = 1e-10
@@ -26,7 +27,7 @@ def left(terms: RoundTerms, leaving: dict[int, SumPhase] | None = None) -> float
 
 
 def near(found: float, variance: float, length: int = LENGTH) -> bool:
-    return abs(found - variance) < FAR * np.sqrt((2 * variance**2 + variance) / length)
+    return abs(found - variance) < FAR * math.sqrt((2 * variance**2 + variance) / length)
 
 
 @pytest.mark.claim("S0-26")
@@ -79,11 +80,11 @@ def test_a_survivor_that_falls_silent_leaves_no_excess_behind() -> None:
 
 def test_noise_is_part_of_the_sum_and_pieces_come_out_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """With noise of the base silenced, what is left of removable pieces is nothing, to the last unit."""
-    from sfumato.federated import site
-
-    real = site.sample_skellam
+    real = sample_skellam
     base = Fraction(300, 6)
-    monkeypatch.setattr(site, "sample_skellam", lambda v, size, words: real(v, size, words) * (0 if v == base else 1))
+    monkeypatch.setattr(
+        "sfumato.federated.site.sample_skellam", lambda v, size, words: real(v, size, words) * (0 if v == base else 1)
+    )
     terms = agreed(6, 2, length=50, bits=16, noise=SharedNoise(variance=Fraction(300), removable=True))
     assert left(terms) == 0
     assert left(terms, {1: SumPhase.REVEAL}) == 0
@@ -93,12 +94,12 @@ def test_noise_is_part_of_the_sum_and_pieces_come_out_exactly(monkeypatch: pytes
 @pytest.mark.alpha(2 * ALPHA)
 def test_a_round_of_zeros_refutes_a_site_that_adds_half_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of three sites takes a sixth off the variance: 16 standard errors at 20,000 numbers."""
-    from sfumato.federated import site
-
     terms = agreed(3, 1, length=20_000, zero=True, noise=SharedNoise(variance=Fraction(90)))
     values = [np.zeros(20_000, dtype=np.int64)] * 3
-    turns, real = iter((Fraction(1, 2), 1, 1, 1, 1, 1)), site.sample_skellam
-    monkeypatch.setattr(site, "sample_skellam", lambda v, size, words: real(v * next(turns), size, words))
+    turns, real = iter((Fraction(1, 2), 1, 1, 1, 1, 1)), sample_skellam
+    monkeypatch.setattr(
+        "sfumato.federated.site.sample_skellam", lambda v, size, words: real(v * next(turns), size, words)
+    )
     half = noise_verdict(round_in_process(terms, keys_of(3), values).result())
     assert half.refuted
     assert "adds less than its share" in half.explain()
@@ -163,3 +164,27 @@ def test_the_probability_of_wrapping_is_bounded_from_the_law(variance: Fraction)
     far = 7.1 * float(variance) ** 0.5
     assert 2 * law.sf(np.ceil(far) - 1, float(variance) / 2, float(variance) / 2) <= terms.wrap_probability < 1e-3
     assert 3 * terms.limit + far <= 2**39 - 1 < 3 * (terms.limit + 1) + far + 1
+
+
+@pytest.mark.parametrize("sites_per_person", [1, 3])
+def test_noise_for_a_budget_keeps_it_and_a_little_less_does_not(sites_per_person: int) -> None:
+    asked = {"l1": 10, "l2_squared": 40, "sites_per_person": sites_per_person}
+    found = SharedNoise.within(epsilon=2, delta=1e-6, rounds=5, **asked)  # type: ignore[arg-type]
+    less = SharedNoise(variance=found.variance - 2)
+
+    def spent(noise: SharedNoise) -> Fraction:
+        return rdp.epsilon([noise.event(**asked)] * 5, delta=1e-6)  # type: ignore[arg-type]
+
+    assert spent(found) <= 2 < spent(less)
+
+
+def test_a_person_in_several_sites_moves_the_sum_by_as_many_norms() -> None:
+    """Brute force: k sites each clip the same person to C, and the sum moves by k·C."""
+    from sfumato.federated import PersonRounding
+
+    rule = PersonRounding(dimensions=3, norm=Fraction(5), unit=Fraction(1), slack=Fraction(1))
+    own = rule.shortened(np.array([[3, 4, 0]]))[0]
+    moved = 3 * own
+    event = SharedNoise(variance=Fraction(1)).event(l1=rule.l1, l2_squared=rule.l2_squared, sites_per_person=3)
+    assert int((moved**2).sum()) == event.l2_squared
+    assert int(np.abs(moved).sum()) <= event.l1

@@ -92,4 +92,4 @@ def test_numbers_of_another_shape_or_kind_are_refused() -> None:
     terms = agreed(sites=3, missing=1)
     for wrong in (np.zeros(4, dtype=np.int64), np.zeros(5), np.zeros((5, 1), dtype=np.int64)):
         with pytest.raises(InvalidInput, match="gives 5 whole numbers"):
-            until_masked(terms, [wrong] * 3)
+            until_masked(terms, [wrong] * 3)  # type: ignore[list-item]

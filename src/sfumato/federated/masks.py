@@ -4,8 +4,6 @@ Every key is derived under the digest of the round's terms: the run, the round, 
 another round, roster or use is an independent one. Masks are modulo 2^b, and one keystream makes all of a mask.
 """
 
-from typing import Any
-
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -37,7 +35,7 @@ KEY = 32  # bytes of every key: 256 bits
 TAG = 16  # bytes by which a sealed text is longer
 _ZEROS = memoryview(bytes(1 << 18))  # what is encrypted, so that the keystream itself comes out
 
-Residues = np.ndarray[tuple[int], np.dtype[Any]]
+Residues = np.ndarray[tuple[int], np.dtype[np.generic]]
 """Whole numbers modulo 2^b in the narrowest unsigned type that holds b bits."""
 
 
@@ -75,12 +73,12 @@ def channel(secret: bytes, digest: bytes, sender: int, receiver: int) -> tuple[C
     return ChaCha20Poly1305(key), digest + sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")
 
 
-def lane(bits: int) -> np.dtype[Any]:
+def lane(bits: int) -> np.dtype[np.generic]:
     """The type of numbers modulo 2^bits: it wraps at a multiple of 2^bits by itself."""
     return np.dtype(np.uint16 if bits <= 16 else np.uint32 if bits <= 32 else np.uint64).newbyteorder("<")
 
 
-def keystream(key: bytes, size: int, kind: np.dtype[Any]) -> Residues:
+def keystream(key: bytes, size: int, kind: np.dtype[np.generic]) -> Residues:
     """``size`` uniform numbers of a type: the keystream of ChaCha20 under a key that is used for nothing else."""
     out = np.empty(size, dtype=kind)
     if size:

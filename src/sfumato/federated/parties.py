@@ -33,7 +33,7 @@ class Parties:
     out, it is the largest that drop-outs allow: sites − missing.
     Guarantee: with these numbers one round gives the sum although ``missing`` sites leave in any phases, and the server
     with ``colluding`` sites learns no more than the sum of the others. A lying server needs 2·threshold > sites +
-    colluding: of two sets of so many sites, more than ``colluding`` belong to both, so that an honest one does.
+    colluding: of two sets of that size, more than ``colluding`` belong to both, so that an honest one does.
 
     >>> Parties(sites=7, missing=2, colluding=2, server=ServerTrust.LYING).threshold
     5

@@ -131,7 +131,8 @@ class SumSite:
         return sealed(self.terms, self.key, SumPhase.SHARE, {"keys": fingerprint(advertised)}, b"".join(boxes))
 
     def _masked(self, shared: bytes, values: IntArray, kept: list[tuple[int, bytes]]) -> bytes:
-        found = self._messages(SumPhase.SHARE, shared, self.terms.parties.present)
+        # A sealed share proves its sender by itself, and the list that sites sign names what all of them saw.
+        found = self._messages(SumPhase.SHARE, shared, self.terms.parties.present, proven=True)
         advertised = self._messages(SumPhase.ADVERTISE, self.heard[0], 0, proven=True)
         kept += sorted(self._opened_shares(found, advertised).items())
         total = self.terms.residues(self._input(values))

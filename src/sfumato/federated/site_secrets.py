@@ -30,7 +30,7 @@ class SiteSecrets:
 
     @classmethod
     def new(cls, pieces: int) -> "SiteSecrets":
-        """Fresh secrets, with seeds for so many removable pieces of noise."""
+        """Fresh secrets, with seeds for this many removable pieces of noise."""
         mask, channel, *seeds = (secrets.token_bytes(masks.KEY) for _ in range(3 + pieces))
         return cls(mask=mask, channel=channel, seeds=tuple(seeds))
 

@@ -17,7 +17,7 @@ from sfumato.federated.server import SumResult
 
 __all__ = ["NoiseVerdict", "noise_verdict"]
 
-LEAST = 1_000  # numbers that a verdict needs: a sum of so many squares is nearly normal
+LEAST = 1_000  # numbers that a verdict needs: a sum of as many squares is nearly normal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,8 +53,11 @@ def poisson(*, mean: Exact, size: int) -> IntArray:
 
 def sample_skellam(variance: Fraction, size: int, words: Words) -> IntArray:
     """Draw differences from a given source."""
-    both = sample_poisson(variance / 2, 2 * size, words)
-    return both[:size] - both[size:]
+    out = sample_poisson(variance / 2, size, words)
+    for begin in range(0, size, CHUNK):
+        part = out[begin : begin + CHUNK]
+        np.subtract(part, sample_poisson(variance / 2, part.size, words), out=part)
+    return out
 
 
 def sample_poisson(mean: Fraction, size: int, words: Words) -> IntArray:
