@@ -1163,6 +1163,16 @@ def the_attack_on_a_gradient_forgets_the_clip(original: Any) -> Any:
     return lambda **facts: original(**{**facts, "epsilon": facts["epsilon"] * max(facts["ratio"], 1)})
 
 
+@broken("sfumato.federated.export_gate:ExportGate._check_charged", claims=["S1-14"], first=["test_export_gate"])
+def numbers_leave_a_site_that_nobody_charged(_original: Any) -> Any:
+    return lambda self, found, terms, release: None
+
+
+@broken("sfumato.federated.hospital:Hospital._against", claims=["S1-14"], first=["veto"])
+def a_site_does_not_ask_its_committee(_original: Any) -> Any:
+    return lambda self, proposal: None
+
+
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:
     """Each break with each of its claims, or with those of them that are wanted."""
     wanted = set(claims)

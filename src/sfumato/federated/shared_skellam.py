@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINEST", "OpenShare", "SharedSkellam", "shared_variance"]
 
-FINEST = 1 << 25
+FINEST = 1 << 24
 """Of a variance in units of what is sent: values are sent in a unit that is so fine, and no finer."""
 DIGITS = 7
 ORDERS = range(2, 1025)
