@@ -238,6 +238,7 @@ def test_what_couples_units_is_refused_and_nothing_is_charged(wrong: str) -> Non
     assert vault.spent.epsilon == 0
 
 
+@pytest.mark.alpha(1e-30)
 def test_the_noise_of_training_does_not_come_from_the_seed_of_torch() -> None:
     """Two runs after the same seed have different weights; equal ones by chance are rarer than 1 in 10^30."""
     parts.package("torch")
