@@ -21,7 +21,7 @@ WIDEST = 4096
 
 
 def fits(values: Tensor, gradients: Tensor, size: int) -> bool:
-    """Whether this kernel is at hand for rows of so many numbers.
+    """Whether this kernel is at hand for rows of this many numbers.
 
     >>> fits(torch.ones(2, 3), torch.ones(2, 3), 3)
     False

@@ -166,7 +166,7 @@ def _parts(size: int, width: int) -> int:
 # --------------------------------------------------------------------------------------------------------- the kernels
 # Their types are those of Triton, which states none; names in capitals are constants of a kernel.
 # ruff: noqa: N803
-# mypy: disable-error-code="no-untyped-def, untyped-decorator, no-untyped-call"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator, no-untyped-call, attr-defined"
 
 
 @jit
