@@ -7,6 +7,7 @@ with the Clopper–Pearson interval of its own at 95%: so many runs, and no more
 """
 
 import time
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,12 @@ PEOPLE = 1_000
 FILES = 5
 DELTA = "1/1000000"
 WARDS = ("A", "B", "C")
-KEYS: dict[str, list[object]] = {"sex": ["F", "M"], "ward": list(WARDS), "ill": [False, True], "stage": [0, 1, 2, 3]}
+KEYS: dict[str, list[str | int | bool | date]] = {
+    "sex": ["F", "M"],
+    "ward": list(WARDS),
+    "ill": [False, True],
+    "stage": [0, 1, 2, 3],
+}
 TWO = ("ward", "ill")
 FOUR = tuple(KEYS)
 MEN, WARDS_OF_WOMEN, WARDS_OF_MEN = 0.4, (0.5, 0.3, 0.2), (0.2, 0.3, 0.5)
@@ -72,7 +78,7 @@ def coverage(epsilon: float, columns: tuple[str, ...], runs: int) -> dict[str, o
         budget = sf.Budget(epsilon=epsilon, delta=DELTA)
         vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="coverage")
         rows = people(PEOPLE, random).select(list(columns))
-        table = vault.table(rows, name="people", version="1", keys={name: KEYS[name] for name in columns})  # type: ignore[arg-type]  # lists of words are keys
+        table = vault.table(rows, name="people", version="1", keys={name: KEYS[name] for name in columns})
         made = table.synthesize(list(columns), epsilon=epsilon, delta=DELTA, workload=workload(columns))
         files = made.files(FILES)
         each = [numbers(file) for file in files.rows]
