@@ -1,7 +1,7 @@
 """Sums across sites that no server can look behind: masks that cancel, and noise of which every site adds a share."""
 
 import importlib
-from typing import TYPE_CHECKING, Any  # whatever a module has under a name
+from typing import TYPE_CHECKING
 
 from sfumato.core.data_kind import DataKind
 from sfumato.federated.proposal import SiteProposal
@@ -83,7 +83,8 @@ KIND = DataKind(
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato.federated' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"sfumato.federated.{_HOME[name]}"), name)
+    found: object = getattr(importlib.import_module(f"sfumato.federated.{_HOME[name]}"), name)
+    return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.federated.hospital import PROPOSE
 from sfumato.federated.messages import SumPhase, packed
-from sfumato.federated.proposal import SiteProposal, Vote
+from sfumato.federated.proposal import SiteProposal, SiteVote
 from sfumato.federated.server import SumServer
 from sfumato.federated.terms import RoundTerms
 from sfumato.federated.transports import Transport
@@ -37,9 +37,9 @@ def agreed(proposal: SiteProposal, sites: Mapping[str, str], transport: Transpor
         raise Refused(f"too few sites take part ({said}); nothing was charged. {wrong}") from None
 
 
-def _vote(answer: bytes | None, key: str, proposal: str) -> Vote | None:
+def _vote(answer: bytes | None, key: str, proposal: str) -> SiteVote | None:
     try:
-        return None if answer is None else Vote.opened(answer, key=key, proposal=proposal)
+        return None if answer is None else SiteVote.opened(answer, key=key, proposal=proposal)
     except (SfumatoError, UnicodeDecodeError):
         return None
 

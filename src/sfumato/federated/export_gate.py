@@ -7,7 +7,7 @@ from sfumato.errors import Refused, SfumatoError
 from sfumato.federated import masks, shamir
 from sfumato.federated.masks import lane
 from sfumato.federated.messages import SumMessage, SumPhase, opened
-from sfumato.federated.proposal import Vote
+from sfumato.federated.proposal import SiteVote
 from sfumato.federated.summed import SiteShare
 from sfumato.federated.terms import RoundTerms
 from sfumato.federated.views import share_count
@@ -40,7 +40,7 @@ class ExportGate:
         """Let a vote on a question out."""
         if type(data) is not bytes:
             raise _blocked(data)
-        Vote.opened(data, key=self._key, proposal=proposal)
+        SiteVote.opened(data, key=self._key, proposal=proposal)
         return data
 
     def message(self, data: object, terms: RoundTerms, phase: SumPhase, release: object = None) -> bytes:

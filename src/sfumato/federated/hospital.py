@@ -13,7 +13,7 @@ from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.federated.export_gate import ExportGate
 from sfumato.federated.masks import lane
 from sfumato.federated.messages import SumPhase, fingerprint, sealed, unpacked
-from sfumato.federated.proposal import SiteProposal, Vote
+from sfumato.federated.proposal import SiteProposal, SiteVote
 from sfumato.federated.share_store import ShareStore
 from sfumato.federated.site import SumSite
 from sfumato.federated.site_rounds import SiteRound, SiteRounds
@@ -86,7 +86,7 @@ class Hospital:
 
     def _voted(self, proposal: SiteProposal) -> bytes:
         why = self._against(proposal)
-        vote = Vote(joins=why is None, why=why or "committee", proposal=proposal.digest)
+        vote = SiteVote(joins=why is None, why=why or "committee", proposal=proposal.digest)
         return self._exports.vote(vote.signed(self._notary.key), proposal.digest)
 
     def _against(self, proposal: SiteProposal) -> str | None:

@@ -12,7 +12,6 @@ from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.parties import Parties, ServerTrust
-from sfumato.federated.shared_noise import SharedNoise
 from sfumato.federated.summed import SiteShare
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.tables.queries.aggregate import Aggregate
@@ -22,7 +21,7 @@ from sfumato.tables.queries.marginals import Marginals
 if TYPE_CHECKING:
     from sfumato.federated.terms import RoundTerms
 
-__all__ = ["SiteProposal", "Vote"]
+__all__ = ["SiteProposal", "SiteVote"]
 
 BITS = 62  # of the numbers that are added up
 _SIGNED = b"sfumato vote on a sum across sites 1\0"
@@ -71,6 +70,7 @@ class SiteProposal:
 
     def terms(self, roster: tuple[str, ...]) -> "RoundTerms":
         """The terms of the round of those who joined; refused where they are too few."""
+        from sfumato.federated.shared_noise import SharedNoise
         from sfumato.federated.terms import RoundTerms
 
         if not set(roster) <= set(self.sites):
@@ -101,7 +101,7 @@ class SiteProposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
+class SiteVote:
     """Whether a site joins; ``why`` says who decided: ``committee``, ``declaration`` or ``budget``."""
 
     joins: bool
@@ -114,7 +114,7 @@ class Vote:
         return bytes.fromhex(key.sign(_SIGNED + text.encode())) + text.encode()
 
     @classmethod
-    def opened(cls, data: bytes, *, key: str, proposal: str) -> "Vote":
+    def opened(cls, data: bytes, *, key: str, proposal: str) -> "SiteVote":
         """Read the vote of the site with this public key; one of another site, or on another question, is refused."""
         signature, text = data[:64], data[64:]
         if not signature_holds(key, signature.hex(), _SIGNED + text):

@@ -47,7 +47,7 @@ def check_summable(query: object) -> Summable:
 
 
 def sent(of: Summable, unit: Unit, limit: Limit | None, *, step: int, sites_per_person: int) -> Sensitivity:
-    """How far one person moves the sum of what sites send, in units of ``step``, as a person of so many sites.
+    """How far one person moves the sum of what sites send, in units of ``step``, where a person is in several sites.
 
     Guarantee: a site rounds each number to the nearest whole unit, so that a move by d becomes one of at most
     ⌈d/step⌉ ≤ d/step + 1 in each number that moves: l2 ≤ l2/step + √l0. A person in k sites moves k such sums.
@@ -164,7 +164,7 @@ class AcrossSites:
     ``survivors`` are the places, from 1 on, of those whose numbers are in the sum, ``transcript`` the fingerprint of
     the round; both are empty as long as there was none. Up to ``missing`` may leave and ``colluding`` may collude. A
     person may be in ``sites_per_person`` of them.
-    Guarantee: :meth:`sensitivity` bounds the move of the sum of what sites send for one person of so many sites.
+    Guarantee: :meth:`sensitivity` bounds the move of the sum of what sites send for one person with all those sites.
     """
 
     KIND: ClassVar[str] = "query.across_sites"
