@@ -2,6 +2,7 @@
 
 from typing import Any  # layers of torch, by attributes that only some have
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -42,7 +43,7 @@ def _both(layer: nn.LayerNorm, a: Tensor, g: Tensor, units: int, names: dict[str
     """The gradients of weight and bias of a layer normalisation on a device."""
     size = layer.weight.numel()
     found = device_norms.norm_gradients(a, g, units=units, size=size, eps=layer.eps)
-    split = zip(("weight", "bias"), found.split(size, 1), strict=True)
+    split = zip(("weight", "bias"), torch.split(found, size, 1), strict=True)
     return {names[name]: part.unflatten(1, layer.normalized_shape) for name, part in split if name in names}
 
 
