@@ -162,7 +162,7 @@ class Nodes:
 
 def _lists_of(lists: object) -> Sequence[object]:
     """The lists as a sequence with one place for each row; what is in a place is looked at after the charge."""
-    listing = getattr(lists, "to_pylist", None) or (lists.tolist if hasattr(lists, "iloc") else None)
+    listing = getattr(lists, "to_pylist", None) or (getattr(lists, "tolist", None) if hasattr(lists, "iloc") else None)
     given = lists if listing is None else listing()
     if isinstance(given, str | bytes | dict) or not isinstance(given, Sequence):
         raise InvalidInput(
