@@ -18,7 +18,7 @@ UNIT = sf.user("patient", relation="add/remove")
 ONCE = sf.Limit(groups=1, rows_per_group=1)
 FACTS: dict[str, Any] = {"keys": {"sex": ["F", "M"]}, "bounds": {"age": (0, 100), "weeks": (1, 8)}, "limit": ONCE}
 SPEND: dict[str, Any] = {"epsilon": 1, "delta": 1e-7}
-ROWS = {
+ROWS: dict[str, dict[str, list[Any]]] = {
     "north": {"patient": [1, 2, 3, 4], "sex": ["F", "F", "M", "M"], "age": [40, 50, 60, 71], "weeks": [1, 2, 3, 8]},
     "south": {"patient": [5, 6, 7], "sex": ["M", "M", "F"], "age": [30, 20, 90], "weeks": [4, 4, 5]},
     "west": {"patient": [8, 9], "sex": ["F", "F"], "age": [33, 66], "weeks": [6, 8]},
@@ -56,8 +56,7 @@ def network(
     for name, own in rows.items():
         frame = pa.table({**own, "died": [age > 45 for age in own["age"]]})
         table = vaults[name].table(frame, name=f"stays of {name}", version="1", **FACTS)
-        more = {"committee": said[name]} if name in said else {}
-        sites[name] = Hospital(table, members=members, **more)
+        sites[name] = Hospital(table, members=members, committee=said.get(name, lambda proposal: True))
     consortium = sf.consortium(
         name="network",
         unit=UNIT,
