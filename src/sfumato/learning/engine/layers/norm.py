@@ -44,7 +44,7 @@ def _both(layer: nn.LayerNorm, a: Tensor, g: Tensor, units: int, names: dict[str
     size = layer.weight.numel()
     found = device_norms.norm_gradients(a, g, units=units, size=size, eps=layer.eps)
     split = zip(("weight", "bias"), torch.split(found, size, 1), strict=True)
-    return {names[name]: part.unflatten(1, layer.normalized_shape) for name, part in split if name in names}
+    return {names[name]: part.reshape(-1, *layer.normalized_shape) for name, part in split if name in names}
 
 
 def normal(layer: Any, values: Tensor) -> Tensor:
