@@ -170,8 +170,8 @@ class GraphTrainer(Trainer):
     def _check_data(self, data: object) -> None:
         if type(data) is not GraphNodes:
             raise InvalidInput(
-                "a graph network learns from learning.GraphNodes(features, labels, names=…, lists=…, roster=…, classes=…, "
-                "n_units=…, name=…); nothing was read or spent."
+                "a graph network learns from learning.GraphNodes(features, labels, names=…, lists=…, roster=…, "
+                "classes=…, n_units=…, name=…); nothing was read or spent."
             )
 
     def _check_noise(self, noise: Correlated | None) -> None:

@@ -79,9 +79,7 @@ class SubgraphTrainer(Trainer):
         self._recipients = natural(recipients, "recipients", most=MOST_RECIPIENTS)
         self._hops = natural(hops, "hops", most=MOST_HOPS)
         if type(data) is not GraphNodes or isinstance(clip, dict):
-            raise InvalidInput(
-                "rooted subgraphs are of learning.GraphNodes(…), with one clip; nothing was read or spent."
-            )
+            raise InvalidInput("rooted subgraphs are of learning.GraphNodes(…), with one clip; nothing was done.")
         found = linear_scores(data.width * (self._hops + 1), data.classes) if model is None else deepcopy(model)
         units = Subgraphs(data.within(gate.unit), recipients=self._recipients, hops=self._hops)
         super().__init__(gate, found, nn.functional.cross_entropy, data=units, clip=clip)  # type: ignore[arg-type]  # what a run needs of units
