@@ -96,9 +96,9 @@ def _vault(papers: Papers) -> Any:
 
 
 def _nodes(papers: Papers, known: Array) -> Any:
-    from sfumato.learning import Nodes
+    from sfumato.learning import GraphNodes
 
-    return Nodes(
+    return GraphNodes(
         papers.features,
         np.where(known, papers.labels, -1),
         names=list(range(len(papers.labels))),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sfumato.learning.generative.trainer import GeneratorTrainer
     from sfumato.learning.graph_networks.graph_trainer import GraphTrainer, TrainedGraph
     from sfumato.learning.graph_networks.network import GraphNetwork
-    from sfumato.learning.graph_networks.nodes import Nodes
+    from sfumato.learning.graph_networks.nodes import GraphNodes
     from sfumato.learning.graph_networks.recipients import influenced
     from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer, TrainedSubgraphs
     from sfumato.learning.loggers import CSVLogger, TensorBoardLogger
@@ -99,6 +99,7 @@ __all__ = [
     "GeneratorSettings",
     "GeneratorTrainer",
     "GraphNetwork",
+    "GraphNodes",
     "GraphTrainer",
     "GraphTraining",
     "InBatchContrast",
@@ -106,7 +107,6 @@ __all__ = [
     "LogisticWeights",
     "LogitRelease",
     "Multiplied",
-    "Nodes",
     "NoisyGraphSums",
     "NoisySums",
     "OpenRun",
@@ -226,7 +226,7 @@ _HOME = {
     "GeneratorTrainer": "sfumato.learning.generative.trainer",
     "GraphNetwork": "sfumato.learning.graph_networks.network",
     "GraphTrainer": "sfumato.learning.graph_networks.graph_trainer",
-    "Nodes": "sfumato.learning.graph_networks.nodes",
+    "GraphNodes": "sfumato.learning.graph_networks.nodes",
     "SubgraphTrainer": "sfumato.learning.graph_networks.subgraph_trainer",
     "TrainedSubgraphs": "sfumato.learning.graph_networks.subgraph_trainer",
     "TrainedGraph": "sfumato.learning.graph_networks.graph_trainer",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.learning import Nodes
+from sfumato.learning import GraphNodes
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,15 @@ class Invented:
             lists=tuple(self.lists[place] for place in kept),
         )
 
-    def nodes(self, **more: Any) -> Nodes:
+    def nodes(self, **more: Any) -> GraphNodes:
         given = {"classes": 2, "n_units": len(self.roster), "name": "papers", "version": "1", **more}
-        return Nodes(self.features, self.labels, names=list(self.names), lists=self.lists, roster=self.roster, **given)
+        return GraphNodes(
+            self.features, self.labels, names=list(self.names), lists=self.lists, roster=self.roster, **given
+        )
 
 
 def graph(lists: dict[int, tuple[int, ...]], width: int = 2, seed: int = 0) -> Invented:
-    """Nodes with these lists, and features by a seed."""
+    """GraphNodes with these lists, and features by a seed."""
     made = np.random.default_rng(seed)
     names = tuple(lists)
     return Invented(

@@ -16,7 +16,7 @@ from sfumato.core.units import Unit, edge, node, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 from sfumato.gate.session import SessionGate
 from sfumato.laws import RoundedGaussian
-from sfumato.learning import Nodes, NoisyGraphSums
+from sfumato.learning import GraphNodes, NoisyGraphSums
 from sfumato.learning.graph_networks import recipients as choice
 from sfumato.learning.noisy_sums import WIDTH
 from sfumato.reports.verify import parsed, verify
@@ -112,7 +112,7 @@ def test_subgraphs_predict_over_a_graph_of_the_asker_alone() -> None:
 
 def test_of_a_person_with_two_rows_one_counts() -> None:
     twice = graph({0: (1,), 1: (0,), 2: (0, 1)})
-    nodes = Nodes(
+    nodes = GraphNodes(
         twice.features,
         twice.labels,
         names=["a", "a", "b"],
@@ -200,12 +200,12 @@ def test_nodes_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
         **wrong,
     }
     with pytest.raises(InvalidInput):
-        Nodes(given.pop("features"), given.pop("labels"), **given)
+        GraphNodes(given.pop("features"), given.pop("labels"), **given)
     with pytest.raises(NotDeclared):
-        Nodes(np.zeros((5, 2)), np.zeros(5, dtype=int), names=list(range(5)), lists=[[]] * 5, name="papers")
+        GraphNodes(np.zeros((5, 2)), np.zeros(5, dtype=int), names=list(range(5)), lists=[[]] * 5, name="papers")
 
 
-PLAYERS, LISTED = 120, 30
+PLAYERS, LISTED = 120, 120
 
 
 def attacked(seed: int, listed: int) -> tuple[int, Fraction]:
@@ -217,7 +217,7 @@ def attacked(seed: int, listed: int) -> tuple[int, Fraction]:
     names = [name for name, coin in enumerate(coins) if coin]
     lists = [[PLAYERS + one * listed + place for place in range(listed)] for one in range(PLAYERS)]
     features = np.ones((PLAYERS, 1), dtype=np.float32)
-    nodes = Nodes(
+    nodes = GraphNodes(
         features[names],
         np.full(len(names), -1),
         names=names,
@@ -260,7 +260,7 @@ def test_the_guess_sees_nodes_that_send_to_all_of_a_long_list(monkeypatch: pytes
 def test_the_noise_of_a_hop_has_the_law_that_was_charged() -> None:
     """Nobody sends anything: what is told is noise alone."""
     names = range(3000)
-    nodes = Nodes(
+    nodes = GraphNodes(
         np.ones((1, 1), dtype=np.float32),
         np.array([-1]),
         names=[0],

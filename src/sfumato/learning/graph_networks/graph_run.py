@@ -11,7 +11,7 @@ from sfumato.core.release import Release
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.hops import IntRows, gathered, held_message, noisy
 from sfumato.learning.graph_networks.network import GraphNetwork, direction
-from sfumato.learning.graph_networks.nodes import NodeRows, Nodes
+from sfumato.learning.graph_networks.nodes import GraphNodes, NodeRows
 from sfumato.learning.library_code import LibraryCode
 from sfumato.learning.listeners import Unheard, check_nobody_listens
 from sfumato.learning.rounding_error import WIDTH
@@ -58,7 +58,7 @@ class GraphRun(Run):
         """All hops, with their noise, into the private copy of the network."""
         query, noise, nodes = self._run, self._opened.mechanism, self._units
         assert isinstance(query, GraphTraining) and isinstance(noise, NoisyGraphSums)  # noqa: PT018, S101 - as above
-        assert isinstance(nodes, Nodes)  # noqa: S101 - as above
+        assert isinstance(nodes, GraphNodes)  # noqa: S101 - as above
         most = query.message_steps(noise, self._gate.unit)
         spread = WIDTH / most
         with silence():

@@ -23,7 +23,7 @@ from sfumato.learning.given_rows import given_tensor
 from sfumato.learning.graph_networks.graph_run import GraphRun
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.network import GraphNetwork, direction
-from sfumato.learning.graph_networks.nodes import Nodes, linear_scores
+from sfumato.learning.graph_networks.nodes import GraphNodes, linear_scores
 from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS
 from sfumato.learning.hints import suggested_rate
 from sfumato.learning.paradigms.persons import Id, canonical_ids
@@ -79,10 +79,10 @@ class GraphTrainer(Trainer):
     :class:`~sfumato.learning.Trainer` assumes. Public: everything but the nodes. Proof: docs/proofs/graph_networks.md
 
     >>> import numpy as np, sfumato as sf
-    >>> from sfumato.learning import Nodes
+    >>> from sfumato.learning import GraphNodes
     >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-5), name="t")
     >>> names = ["a", "b", "c"]
-    >>> nodes = Nodes(np.eye(3, dtype="f4"), np.array([0, 1, 1]), names=names, lists=[["b"], ["c"], ["b"]],
+    >>> nodes = GraphNodes(np.eye(3, dtype="f4"), np.array([0, 1, 1]), names=names, lists=[["b"], ["c"], ["b"]],
     ...               roster=names, classes=2, n_units=3, name="papers", version="1")
     >>> found = vault.graph_network(data=nodes).fit(epsilon=9, delta=1e-5, steps=2, progress=False)
     >>> found.predict(np.eye(3, dtype="f4"), names).shape, vault.left.epsilon
@@ -96,7 +96,7 @@ class GraphTrainer(Trainer):
         gate: SessionGate,
         model: nn.Module | None = None,
         *,
-        data: Nodes,
+        data: GraphNodes,
         recipients: int = 3,
         hops: int = 1,
         share: Exact = Fraction(1, 5),
@@ -168,17 +168,17 @@ class GraphTrainer(Trainer):
         )
 
     def _check_data(self, data: object) -> None:
-        if type(data) is not Nodes:
+        if type(data) is not GraphNodes:
             raise InvalidInput(
-                "a graph network learns from learning.Nodes(features, labels, names=…, lists=…, roster=…, classes=…, "
-                "n_units=…, name=…); nothing was read or spent."
+                "a graph network learns from learning.GraphNodes(features, labels, names=…, lists=…, roster=…, "
+                "classes=…, n_units=…, name=…); nothing was read or spent."
             )
 
     def _check_noise(self, noise: Correlated | None) -> None:
         if noise is not None:
             raise InvalidInput("a graph network is trained with fresh noise in each step; nothing was done.")
 
-    def _check_scores(self, encoder: object, data: Nodes) -> None:
+    def _check_scores(self, encoder: object, data: GraphNodes) -> None:
         if not isinstance(encoder, nn.Module):
             raise InvalidInput("model is a torch module from features to scores of classes; nothing was done.")
         (features,), _, _ = data.example(2)
@@ -210,8 +210,8 @@ class GraphTrainer(Trainer):
         )
 
     @property
-    def _nodes_declared(self) -> Nodes:
-        assert isinstance(self._units, Nodes)  # noqa: S101 - for the reader of types
+    def _nodes_declared(self) -> GraphNodes:
+        assert isinstance(self._units, GraphNodes)  # noqa: S101 - for the reader of types
         return self._units
 
     def _trained(self, release: Release, spending: Spending, revealed: RevealedCanaries | None = None) -> TrainedGraph:

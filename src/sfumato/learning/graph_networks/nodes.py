@@ -19,7 +19,7 @@ from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["NodeRows", "Nodes", "linear_scores"]
+__all__ = ["GraphNodes", "NodeRows", "linear_scores"]
 
 
 class NodeRows:
@@ -29,7 +29,7 @@ class NodeRows:
         self.features, self.labels, self.names, self.sent = features, labels, names, sent
 
 
-class Nodes:
+class GraphNodes:
     """Nodes of a graph to learn from, and the public facts about them. Nothing is read before a run was charged.
 
     ``features`` has one row for each node, ``labels`` its class from 0 (a node with −1, or any other number, has none:
@@ -46,7 +46,7 @@ class Nodes:
     person one row counts in a vault of users. Public: the shape of a row, and what was declared. Sensitive: the rest.
 
     >>> import numpy as np
-    >>> Nodes(np.zeros((3, 2)), np.array([0, 1, -1]), names=["a", "b", "c"], lists=[["b"], [], ["a", "b"]],
+    >>> GraphNodes(np.zeros((3, 2)), np.array([0, 1, -1]), names=["a", "b", "c"], lists=[["b"], [], ["a", "b"]],
     ...       roster=["a", "b", "c", "d"], classes=2, n_units=2, name="papers", version="1")
     <nodes 'papers': 4 names, 2 classes, declared 2>
     """
@@ -96,7 +96,7 @@ class Nodes:
     def check_home(self, notary: object) -> None:
         """Nodes belong to whoever has them."""
 
-    def within(self, unit: Unit) -> "Nodes":
+    def within(self, unit: Unit) -> "GraphNodes":
         """The same nodes for a vault of this unit, apart from those for others; reads nothing."""
         self.check(unit)
         found = copy(self)

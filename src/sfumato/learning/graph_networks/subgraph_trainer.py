@@ -16,7 +16,7 @@ from sfumato.errors import InvalidInput
 from sfumato.gate.session import SessionGate
 from sfumato.learning.clip_groups import Clip
 from sfumato.learning.correlated import Correlated
-from sfumato.learning.graph_networks.nodes import Nodes, linear_scores
+from sfumato.learning.graph_networks.nodes import GraphNodes, linear_scores
 from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS
 from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining
 from sfumato.learning.graph_networks.subgraphs import Subgraphs, reached
@@ -37,7 +37,7 @@ class TrainedSubgraphs(Trained):
 
     hops: int
 
-    def predict(self, nodes: Nodes) -> npt.NDArray[np.float64]:
+    def predict(self, nodes: GraphNodes) -> npt.NDArray[np.float64]:
         """The chances of classes for the nodes of a graph that is *not* private, with all their lists; costs nothing.
 
         To predict over private neighbours is a release, and this makes none: hand over a graph of your own.
@@ -71,15 +71,15 @@ class SubgraphTrainer(Trainer):
         gate: SessionGate,
         model: nn.Module | None = None,
         *,
-        data: Nodes,
+        data: GraphNodes,
         recipients: int = 3,
         hops: int = 1,
         clip: Clip = 1,
     ) -> None:
         self._recipients = natural(recipients, "recipients", most=MOST_RECIPIENTS)
         self._hops = natural(hops, "hops", most=MOST_HOPS)
-        if type(data) is not Nodes or isinstance(clip, dict):
-            raise InvalidInput("rooted subgraphs are of learning.Nodes(…), with one clip; nothing was read or spent.")
+        if type(data) is not GraphNodes or isinstance(clip, dict):
+            raise InvalidInput("rooted subgraphs are of learning.GraphNodes(…), with one clip; nothing was done.")
         found = linear_scores(data.width * (self._hops + 1), data.classes) if model is None else deepcopy(model)
         units = Subgraphs(data.within(gate.unit), recipients=self._recipients, hops=self._hops)
         super().__init__(gate, found, nn.functional.cross_entropy, data=units, clip=clip)  # type: ignore[arg-type]  # what a run needs of units

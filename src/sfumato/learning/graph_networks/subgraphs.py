@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.learning.graph_networks.nodes import Nodes
+from sfumato.learning.graph_networks.nodes import GraphNodes
 from sfumato.learning.graph_networks.recipients import Sent
 from sfumato.learning.laid import Laid
 
@@ -43,7 +43,7 @@ class Subgraphs:
 
     kind, times, max_records_per_unit = "record", 1, 1
 
-    def __init__(self, nodes: Nodes, *, recipients: int, hops: int) -> None:
+    def __init__(self, nodes: GraphNodes, *, recipients: int, hops: int) -> None:
         self._nodes, self._recipients, self._hops = nodes, recipients, hops
         self.dataset, self.n_units = nodes.dataset, nodes.n_units
 

@@ -9,7 +9,7 @@ from sfumato.errors import InvalidInput
 from sfumato.gate.session import SessionGate
 from sfumato.learning.clip_groups import Clip
 from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
-from sfumato.learning.graph_networks.nodes import Nodes
+from sfumato.learning.graph_networks.nodes import GraphNodes
 from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer
 
 __all__ = ["graph_trainer"]
@@ -20,7 +20,7 @@ SHARE = Fraction(1, 5)
 def graph_trainer(
     gate: SessionGate,
     model: nn.Module | None,
-    data: Nodes,
+    data: GraphNodes,
     *,
     recipients: int,
     hops: int,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sfumato.learning.generative.course import GeneratorSettings
     from sfumato.learning.generative.trainer import GeneratorTrainer
     from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
-    from sfumato.learning.graph_networks.nodes import Nodes
+    from sfumato.learning.graph_networks.nodes import GraphNodes
     from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer
     from sfumato.learning.multiplicity import Multiplied
     from sfumato.learning.paradigms.logit_clipped_step import InBatchContrast
@@ -318,7 +318,7 @@ class ExampleStore:
         self,
         model: "nn.Module | None" = None,
         *,
-        data: "Nodes",
+        data: "GraphNodes",
         recipients: int = 3,
         hops: int = 1,
         share: Exact | None = None,
