@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sfumato.learning.graph_networks.graph_trainer import GraphTrainer, TrainedGraph
     from sfumato.learning.graph_networks.network import GraphNetwork
     from sfumato.learning.graph_networks.nodes import GraphNodes
-    from sfumato.learning.graph_networks.recipients import influenced
+    from sfumato.learning.graph_networks.reach import influenced
     from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer, TrainedSubgraphs
     from sfumato.learning.loggers import CSVLogger, TensorBoardLogger
     from sfumato.learning.multiplicity import Multiplied
@@ -230,7 +230,7 @@ _HOME = {
     "SubgraphTrainer": "sfumato.learning.graph_networks.subgraph_trainer",
     "TrainedSubgraphs": "sfumato.learning.graph_networks.subgraph_trainer",
     "TrainedGraph": "sfumato.learning.graph_networks.graph_trainer",
-    "influenced": "sfumato.learning.graph_networks.recipients",
+    "influenced": "sfumato.learning.graph_networks.reach",
     "RowMaker": "sfumato.learning.generative.generated",
     "Plan": "sfumato.learning.trainer",
     "Trained": "sfumato.learning.trainer",

@@ -24,7 +24,7 @@ from sfumato.learning.graph_networks.graph_run import GraphRun
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.network import GraphNetwork, direction
 from sfumato.learning.graph_networks.nodes import GraphNodes, linear_scores
-from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS
+from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS
 from sfumato.learning.hints import suggested_rate
 from sfumato.learning.paradigms.persons import Id, canonical_ids
 from sfumato.learning.progress import Spending

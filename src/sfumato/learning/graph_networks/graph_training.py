@@ -16,7 +16,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Refused
-from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS
+from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.rounding_error import WIDTH
 from sfumato.learning.training import DIGEST, MOST, Training

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.core.exact import natural
 from sfumato.learning.given_rows import written_id
 from sfumato.learning.paradigms.persons import Id, whose
 
-__all__ = ["Sent", "influenced", "recipients_of", "sent_by"]
-
-MOST_RECIPIENTS, MOST_HOPS = 2**20, 16
+__all__ = ["Sent", "recipients_of", "sent_by"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,18 +22,6 @@ class Sent:
 
     rows: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
-
-
-def influenced(recipients: int, hops: int) -> int:
-    """In how many rooted subgraphs of ``hops`` hops one node can be: 1 + D + … + D^K, attained on trees.
-
-    How often somebody else's list names a node does not matter.
-
-    >>> influenced(10, 2), influenced(10, 3), [influenced(d, k) for d, k in ((3, 1), (3, 2), (2, 4))]
-    (111, 1111, [4, 13, 31])
-    """
-    most = natural(recipients, "recipients", most=MOST_RECIPIENTS)
-    return sum(most**hop for hop in range(natural(hops, "hops", most=MOST_HOPS) + 1))
 
 
 def recipients_of(name: Id, listed: object, places: Mapping[Id, int], most: int, key: bytes) -> list[int]:

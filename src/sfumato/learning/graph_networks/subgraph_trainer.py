@@ -17,7 +17,7 @@ from sfumato.gate.session import SessionGate
 from sfumato.learning.clip_groups import Clip
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.graph_networks.nodes import GraphNodes, linear_scores
-from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS
+from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS
 from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining
 from sfumato.learning.graph_networks.subgraphs import Subgraphs, reached
 from sfumato.learning.progress import Spending

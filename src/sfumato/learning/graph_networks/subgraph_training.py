@@ -10,7 +10,7 @@ from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit
 from sfumato.errors import InvalidInput, Refused
-from sfumato.learning.graph_networks.recipients import MOST_HOPS, MOST_RECIPIENTS, influenced
+from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS, influenced
 from sfumato.learning.training import Training
 
 __all__ = ["SubgraphTraining"]
