@@ -21,7 +21,7 @@ from sfumato.noise.words import SystemWords, WordArray, Words
 __all__ = ["MOST_MEAN", "MOST_VARIANCE", "poisson", "sample_poisson", "sample_skellam", "skellam"]
 
 MOST_MEAN = 1 << 26
-"""Of a Poisson number: its table has about 150,000 ends then."""
+"""Of a Poisson number: its table has about 218,000 ends then."""
 MOST_VARIANCE = 2 * MOST_MEAN
 INDEX = 16  # bits of a word by which its interval is looked up where no end lies between
 
