@@ -269,10 +269,10 @@ def consortium(
     unit: Unit,
     budget: Budget,
     sites: Mapping[str, str],
+    sites_per_person: int,
     missing: int = 0,
     colluding: int = 0,
-    lying: bool = False,
-    sites_per_person: int = 1,
+    lying: bool = True,
     transport: Transport | None = None,
     population: int | None = None,
     key: SigningKey | str | Path | None = None,
@@ -287,6 +287,7 @@ def consortium(
     >>> keys = {name: SigningKey.new().public_text for name in ("north", "south", "west")}
     >>> network = sf.consortium(
     ...     name="stroke network", unit=sf.user("patient", relation="add/remove"), sites=keys, missing=1,
+    ...     sites_per_person=1,
     ...     budget=sf.Budget(epsilon=2, delta=1e-6),
     ... )
     >>> stays = network.table(

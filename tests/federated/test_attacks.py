@@ -161,7 +161,7 @@ def in_the_middle(terms: RoundTerms, values: list[IntArray]) -> bool:
     for n, fake in fakes.items():
         secret = masks.shared_secret(masks.private_key(fake.hidden.channel), own)
         box, beside = masks.channel(secret, terms.digest, 1, n)
-        shares[n] = box.decrypt(bytes(12), boxes[n - 1], beside)
+        shares[n] = box.decrypt(boxes[n - 1][: masks.NONCE], boxes[n - 1][masks.NONCE :], beside)
     key, seed = (
         shamir.joined({n: s[i * shamir.SHARE : (i + 1) * shamir.SHARE] for n, s in shares.items()}, 3) for i in (0, 1)
     )

@@ -102,7 +102,8 @@ def test_a_veto_takes_a_site_out_before_keys_are_made(monkeypatch: pytest.Monkey
 
     net = network(committees={"west": no}, missing=0)
     release = net.stays.group_by("sex").count().release(**SPEND)
-    assert net.consortium.votes == {"north": "joins", "south": "joins", "west": "committee"}
+    assert net.consortium.votes == {"north": "joins", "south": "joins", "west": "declined"}
+    assert list(net.sites["west"].declined.values()) == ["committee"]
     assert release.values == (3, 4)
     assert net.sites["west"].public_key not in release.statement.query.sites
     assert net.vaults["west"].spent.epsilon == 0
@@ -117,23 +118,25 @@ def test_a_veto_takes_a_site_out_before_keys_are_made(monkeypatch: pytest.Monkey
 
 def test_where_too_few_join_nobody_is_charged() -> None:
     net = network(committees=dict.fromkeys(("west", "south"), lambda proposal: False))
-    with pytest.raises(Refused, match="south: committee, west: committee"):
+    with pytest.raises(Refused, match="south: declined, west: declined"):
         net.stays.count().release(**SPEND)
     assert all(vault.spent.epsilon == 0 for vault in net.vaults.values())
 
 
-def test_a_site_whose_budget_is_used_up_says_so() -> None:
+def test_a_site_whose_budget_is_used_up_declines() -> None:
     net = network(budget=0.5)
-    with pytest.raises(Refused, match="north: budget"):
+    with pytest.raises(Refused, match="north: declined"):
         net.stays.count().release(**SPEND)
+    assert list(net.sites["north"].declined.values()) == ["budget"]
 
 
 @pytest.mark.parametrize("limit", [Limit(groups=1, rows_per_group=2), None])
 def test_a_site_with_another_limit_takes_no_part(limit: Limit | None) -> None:
     net = network()
     other = net.consortium.table(name="other", limit=limit or Limit(groups=2, rows_per_group=1))
-    with pytest.raises(Refused, match="north: declaration"):
+    with pytest.raises(Refused, match="north: declined"):
         other.count().release(**SPEND)
+    assert list(net.sites["north"].declined.values()) == ["declaration"]
 
 
 def test_what_does_not_add_up_is_not_asked() -> None:

@@ -95,7 +95,7 @@ def test_a_message_or_a_vote_of_another_hand_does_not_leave(round_of: tuple[Netw
     data, terms, _, _ = found[0]
     with pytest.raises(Refused):
         ExportGate(net.sites["south"].public_key).message(data, terms, SumPhase.ADVERTISE)
-    vote = SiteVote(joins=True, why="committee", proposal="0" * 64).signed(SigningKey.new())
+    vote = SiteVote(joins=True, proposal="0" * 64).signed(SigningKey.new())
     with pytest.raises(Refused, match="not signed by the site"):
         ExportGate(net.sites["south"].public_key).vote(vote, "0" * 64)
 

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.signature import SigningKey
 from sfumato.errors import Refused
-from sfumato.federated import Hospital, InProcess, SumPhase
+from sfumato.federated import Agreement, Hospital, InProcess, SumPhase
 from sfumato.federated.messages import packed, unpacked
 from sfumato.federated.site_rounds import SiteRound, SiteRounds
 from sfumato.governance.ledger import Ledger
@@ -25,7 +26,12 @@ def reopened(home: Home, folder: Path, members: dict[str, str]) -> tuple[Ledger,
     ledger = home.open()
     vault = sf.Vault(unit=PATIENT, ledger=ledger, account=ACCOUNT, population=900)
     table = vault.table(ROWS, name="visits", version="2026-10", limit=ONCE)
-    return ledger, vault, Hospital(table, members=members or {"north": vault.public_key}, folder=folder)
+    south = {"north": vault.public_key, "south": SigningKey.new().public_text}
+    return (
+        ledger,
+        vault,
+        Hospital(table, agreement=Agreement(members=members or south, sites_per_person=1), folder=folder),
+    )
 
 
 class Restarting:
@@ -49,6 +55,7 @@ class Restarting:
         self.spent.append(vault.spent)
         if unpacked(request)[0] == SumPhase.MASK.value.encode():
             self._other_shares(north, request)
+        north.close()
         ledger.close()
         return second
 
@@ -66,6 +73,7 @@ class Restarting:
             with pytest.raises(Killed):
                 north.answer(request)
         self.spent.append(vault.spent)
+        north.close()
         ledger.close()
 
     def _other_shares(self, north: Hospital, request: bytes) -> None:
@@ -79,18 +87,27 @@ def test_a_site_that_is_killed_after_its_charge_sends_the_stored_numbers(tmp_pat
     home, folder = sqlite_home(tmp_path), tmp_path / "rounds"
     furnished(home).close()
     south = sf.Vault(unit=PATIENT, budget=sf.Budget(epsilon=5, delta=1e-6), name="south")
-    ledger, vault, _ = reopened(home, folder, {})
+    ledger, vault, first = reopened(home, folder, {})
+    first.close()
     members = {"north": vault.public_key, "south": south.public_key}
     ledger.close()
-    there = Hospital(south.table(ROWS, name="visits", version="1", limit=ONCE), members=members)
+    there = Hospital(
+        south.table(ROWS, name="visits", version="1", limit=ONCE),
+        agreement=Agreement(members=members, sites_per_person=1),
+    )
     transport = Restarting(home, folder, members, there)
     network = sf.consortium(
-        name="network", unit=PATIENT, budget=sf.Budget(epsilon=5, delta=1e-6), sites=members, transport=transport
+        name="network",
+        unit=PATIENT,
+        budget=sf.Budget(epsilon=5, delta=1e-6),
+        sites=members,
+        sites_per_person=1,
+        transport=transport,
     )
     release = network.table(name="visits", limit=ONCE).count().release(**SPEND)
     assert network.verify(release).survivors == (1, 2)
     assert {spent.epsilon for spent in transport.spent[3:]} == {1}
-    assert [path.suffix for path in folder.iterdir()] == [".round"]
+    assert sorted(path.suffix for path in folder.iterdir()) == [".lock", ".round"]
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
 
 

@@ -9,6 +9,7 @@ from sfumato.federated.shared_skellam import SharedSkellam
 from sfumato.federated.summed import AcrossSites, SiteShare
 
 if TYPE_CHECKING:
+    from sfumato.federated.agreement import Agreement
     from sfumato.federated.allocation import CountedNoise, RoundAllocation, allocate
     from sfumato.federated.consortium import Consortium
     from sfumato.federated.hospital import Hospital
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
 
 _HOME = {
+    "Agreement": "agreement",
     "Consortium": "consortium",
     "CountedNoise": "allocation",
     "Hospital": "hospital",
@@ -49,6 +51,7 @@ _HOME = {
 __all__ = [
     "KIND",
     "AcrossSites",
+    "Agreement",
     "Consortium",
     "CountedNoise",
     "Hospital",

@@ -1,5 +1,6 @@
 """A consortium: questions about the people of several sites together, answered by one secure sum each."""
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -73,7 +74,7 @@ class Consortium:
 
     Guarantee: the coordinator, with up to ``colluding`` sites, learns the noisy sum and nothing else; a person in up to
     ``sites_per_person`` sites is protected by (ε, δ) in each round. Assumes: X25519, HKDF and ChaCha20 hide what they
-    should; up to ``missing`` sites leave; the server keeps to the protocol, unless ``lying`` is said.
+    should; up to ``missing`` sites leave; with ``lying=False`` that the server keeps to the protocol.
     """
 
     def __init__(
@@ -97,7 +98,6 @@ class Consortium:
         self._gate = ReleaseGate(notary=setting.notary, stores=(self._store,))
         self._transcripts: dict[str, tuple[bytes, RoundTerms]] = {}
         self._votes: dict[str, str] = {}
-        self._asked = 0
 
     @property
     def unit(self) -> Unit:
@@ -106,7 +106,7 @@ class Consortium:
 
     @property
     def votes(self) -> Mapping[str, str]:
-        """How the sites voted on the last question: ``joins``, who was against it, or ``silent``."""
+        """How the sites voted on the last question: ``joins``, ``declined`` or ``silent``."""
         return dict(self._votes)
 
     def connect(self, transport: Transport) -> None:
@@ -259,10 +259,9 @@ class Consortium:
         """Propose the question; what follows has the sites that join."""
         across = priced.query
         assert isinstance(across, AcrossSites)  # noqa: S101 - it was priced as one
-        self._asked += 1
         proposal = SiteProposal(
             consortium=self._name,
-            number=self._asked,
+            number=secrets.randbits(62),  # a round of its own, also after a restart
             of=across.of,
             unit=self.unit,
             limit=priced.limit,
@@ -321,15 +320,16 @@ class ConsortiumStore:
         sites: Mapping[str, str],
         missing: int = 0,
         colluding: int = 0,
-        lying: bool = False,
-        sites_per_person: int = 1,
+        sites_per_person: int,
+        lying: bool = True,
         transport: "Transport | None" = None,
     ) -> Consortium:
         """Declare the sites that are asked together, by name and public key; nothing is sent and nothing is spent.
 
         Up to ``missing`` sites may leave in the middle of a round, up to ``colluding`` may tell the coordinator what
-        they see; ``lying`` says that the coordinator may not keep to the protocol. One person may be in
-        ``sites_per_person`` sites: 1 says that no person is in two, which whoever declares it vouches for.
+        they see; ``lying`` says that the coordinator may not keep to the protocol, and needs more sites that stay. One
+        person may be in ``sites_per_person`` sites: 1 says that no person is in two, which whoever declares it
+        vouches for.
         """
         return Consortium(
             self._setting,

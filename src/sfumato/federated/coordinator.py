@@ -16,7 +16,7 @@ __all__ = ["Agreed", "agreed", "summed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreed:
-    """The terms of those who joined, and how each site voted by its name: ``joins``, who was against, ``silent``."""
+    """The terms of those who joined, and how each site voted by its name: ``joins``, ``declined``, ``silent``."""
 
     terms: RoundTerms
     votes: Mapping[str, str]
@@ -27,7 +27,7 @@ def agreed(proposal: SiteProposal, sites: Mapping[str, str], transport: Transpor
     request, votes, roster = packed([PROPOSE.encode(), proposal.to_json().encode()]), {}, []
     for name, key in sites.items():
         vote = _vote(transport.ask(key, request), key, proposal.digest)
-        votes[name] = "silent" if vote is None else "joins" if vote.joins else vote.why
+        votes[name] = "silent" if vote is None else "joins" if vote.joins else "declined"
         if votes[name] == "joins":
             roster.append(key)
     try:

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import RLock
 
 import numpy as np
 
+from sfumato.core.budget import Budget
+from sfumato.core.interrupts import attempt
 from sfumato.core.question import Intended
 from sfumato.core.release import Release
-from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, Refused, SfumatoError
+from sfumato.federated.agreement import Agreement
 from sfumato.federated.export_gate import ExportGate
 from sfumato.federated.masks import lane
 from sfumato.federated.messages import SumPhase, fingerprint, sealed, unpacked
@@ -36,14 +39,16 @@ def _everything(proposal: SiteProposal) -> bool:
 class Hospital:
     """One site: a declared table, behind its vault.
 
-    ``members`` are the public keys of all sites that belong to the consortium, this one among them (the
-    ``public_key`` of its vault), as they were agreed on paper: a question to others is declined. ``committee`` sees
-    each question before any key is made and says whether the site takes part. In ``folder``, with a vault whose ledger
-    is a file or a service, rounds outlive the process.
+    ``agreement`` is what the sites agreed on paper, this one (the ``public_key`` of its vault) among the members: a
+    question to others, or with less protection, is declined. ``committee`` sees each question before any key is made
+    and says whether the site takes part. In ``folder``, with a vault whose ledger is a file or a service, rounds
+    outlive the process; one process at a time has the folder, until :meth:`close`.
 
     Guarantee: nothing but votes, keys and masked numbers leaves (:class:`~sfumato.federated.export_gate.ExportGate`).
     Before a row is read for a round the site's own ledger is charged for what the sum says about a person who is in
-    as many sites as was declared; the same round asked again is answered with the same bytes and charged once.
+    as many sites as was declared; the same round asked again is answered with the same bytes and charged once. It
+    signs one list of survivors a round, and the ledger remembers which: a folder from an older copy signs no other.
+    Whoever asks is told that a question was declined and not why; :attr:`declined` tells the site.
     Assumes: what the secure sum assumes of the server and of the other sites.
     """
 
@@ -51,7 +56,7 @@ class Hospital:
         self,
         table: Table,
         *,
-        members: Mapping[str, str],
+        agreement: Agreement,
         committee: Committee = _everything,
         folder: str | Path | None = None,
     ) -> None:
@@ -59,9 +64,11 @@ class Hospital:
         if held is None:
             raise InvalidInput("a site has a table as its vault declared it; nothing was done. Give vault.table(…).")
         self._table, self._store, self._notary = table, held.store, held.notary
-        self._members = frozenset(read_public_key(key) for key in members.values())
-        if self.public_key not in self._members:
+        if not isinstance(agreement, Agreement):
+            raise InvalidInput("a site says what it agreed to: agreement=federated.Agreement(…). Nothing was done.")
+        if self.public_key not in agreement.members.values():
             raise InvalidInput("the members do not name this site's key, vault.public_key; nothing was done.")
+        self._agreement, self._declined, self._one_at_a_time = agreement, dict[str, str](), RLock()
         self._committee, self._lasting = committee, folder is not None
         self._rounds = SiteRounds(held.notary.key, None if folder is None else Path(folder))
         self._gate = ReleaseGate(notary=held.notary, stores=(ShareStore(held.store, self._rounds),))
@@ -72,8 +79,26 @@ class Hospital:
         """The key that this site is known by."""
         return self._notary.key.public_text
 
+    @property
+    def declined(self) -> Mapping[str, str]:
+        """Which questions this site declined, by their digests, and who was against: for the site's own eyes."""
+        return dict(self._declined)
+
+    def close(self) -> None:
+        """Leave the folder to another process."""
+        self._rounds.close()
+
     def answer(self, request: bytes) -> bytes:
-        """Answer what a coordinator sent; whatever is not a step of a round is refused."""
+        """Answer what a coordinator sent; whatever is not a step of a round is refused, whatever is wrong with it."""
+        with self._one_at_a_time:
+            try:
+                return self._answered(request)
+            except SfumatoError:
+                raise
+            except (ValueError, ArithmeticError, LookupError, TypeError):
+                raise Refused("this is not a step of a round that this site can answer; nothing was sent.") from None
+
+    def _answered(self, request: bytes) -> bytes:
         parts = unpacked(request)
         match parts:
             case (head, proposal) if head == PROPOSE.encode():
@@ -86,7 +111,9 @@ class Hospital:
 
     def _voted(self, proposal: SiteProposal) -> bytes:
         why = self._against(proposal)
-        vote = SiteVote(joins=why is None, why=why or "committee", proposal=proposal.digest)
+        if why is not None:
+            self._declined[proposal.digest] = why
+        vote = SiteVote(joins=why is None, proposal=proposal.digest)
         return self._exports.vote(vote.signed(self._notary.key), proposal.digest)
 
     def _against(self, proposal: SiteProposal) -> str | None:
@@ -96,7 +123,7 @@ class Hospital:
             share = proposal.share(of, round="", keys="", sites=len(proposal.sites))
         except SfumatoError:
             return "declaration"
-        if not self._committee(proposal):
+        if attempt(lambda: bool(self._committee(proposal))) is not True:
             return "committee"
         try:
             self._gate.check_fits([Intended(query=share, spend=proposal.spend)], reads=None)
@@ -107,8 +134,9 @@ class Hospital:
     def _own(self, proposal: SiteProposal) -> Summable:
         """The question about this site's table; refused where what is declared here is not what was proposed."""
         of = replace(check_summable(proposal.of), dataset=self._table.dataset)
-        if proposal.unit != self._notary.unit or not set(proposal.sites) <= self._members:
-            raise Refused("who is protected, or who is asked, is not what this site agreed to; nothing was sent.")
+        self._agreement.check(proposal)
+        if proposal.unit != self._notary.unit:
+            raise Refused("who is protected is not what this site declared; nothing was sent.")
         self._store.check(of)
         if self._store.limit(of) != proposal.limit:
             raise Refused("what counts of one person is not what this site declared; nothing was sent.")
@@ -116,6 +144,7 @@ class Hospital:
         return of
 
     def _begun(self, proposal: SiteProposal, roster: tuple[str, ...]) -> bytes:
+        self._agreement.check_roster(roster)
         terms = proposal.terms(roster)
         digest = terms.digest.hex()
         state = self._rounds.find(digest)
@@ -138,12 +167,24 @@ class Hospital:
                 site, message = _with_numbers(state, release)
             case SumPhase.AGREE:
                 site, message = state.site.agree(told)
+                self._remember_list(digest, told)
             case SumPhase.REVEAL:
                 site, message = state.site.reveal(told)
+                site = site.forgetful()
             case _:
                 raise InvalidInput("this is not a step of a round; nothing was sent.")
         self._rounds.keep(digest, replace(state, site=site))
         return self._exports.message(message, site.terms, phase, release)
+
+    def _remember_list(self, digest: str, told: bytes) -> None:
+        """Have the ledger hold the one list that this site signs; refused where it holds another. It costs nothing."""
+        if self._lasting:
+            self._notary.ledger.reserve(
+                Budget.none(),
+                datasets=[self._table.dataset],
+                idempotency=f"list of survivors in the sum across sites {digest}",
+                question=fingerprint(told),
+            )
 
     def _charged(self, digest: str, told: bytes) -> Release:
         """Charge, read, mask and store; the same numbers again for the same shares, and none for others."""

@@ -17,6 +17,7 @@ from sfumato.noise.words import WordArray
 
 __all__ = [
     "KEY",
+    "NONCE",
     "TAG",
     "KeyWords",
     "Residues",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 KEY = 32  # bytes of every key: 256 bits
-TAG = 16  # bytes by which a sealed text is longer
+NONCE, TAG = 12, 28  # bytes by which a sealed text is longer: its nonce, and that with its tag
 _ZEROS = memoryview(bytes(1 << 18))  # what is encrypted, so that the keystream itself comes out
 
 Residues = np.ndarray[tuple[int], np.dtype[np.generic]]

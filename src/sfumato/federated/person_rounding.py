@@ -77,7 +77,7 @@ class PersonRounding:
 
     def shortened(self, whole: Wholes) -> Wholes:
         """Rows of integers whose squares add up to more than the bound, cut towards zero until they do not."""
-        most, out = self.l2_squared, whole.copy()
+        most, out = self.l2_squared, np.clip(whole, -_LARGEST, _LARGEST)
         squares = (out * out).sum(axis=1)
         for _ in range(64):
             long = (squares > most).nonzero()[0]

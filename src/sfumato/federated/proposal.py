@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.documents import canonical, encode, parse
+from sfumato.core.exact import natural, positive
 from sfumato.core.limits import Limit
 from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.core.units import Unit
@@ -48,8 +49,15 @@ class SiteProposal:
     missing: int
     colluding: int
     lying: bool
+    sites_per_person: int
     step: int = 1
-    sites_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("sites_per_person", "step"):
+            natural(getattr(self, name), name)
+        for name in ("number", "missing", "colluding"):
+            natural(getattr(self, name), name, least=0)
+        positive(self.variance, "variance")
 
     def to_json(self) -> str:
         """The canonical text."""
@@ -102,15 +110,14 @@ class SiteProposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteVote:
-    """Whether a site joins; ``why`` says who decided: ``committee``, ``declaration`` or ``budget``."""
+    """Whether a site joins, and nothing besides: why not would tell, question by question, what its budget has left."""
 
     joins: bool
-    why: str
     proposal: str
 
     def signed(self, key: SigningKey) -> bytes:
         """The vote as bytes, signed by its site."""
-        text = canonical({"joins": self.joins, "proposal": self.proposal, "why": self.why})
+        text = canonical({"joins": self.joins, "proposal": self.proposal})
         return bytes.fromhex(key.sign(_SIGNED + text.encode())) + text.encode()
 
     @classmethod
@@ -120,8 +127,8 @@ class SiteVote:
         if not signature_holds(key, signature.hex(), _SIGNED + text):
             raise Refused("this vote is not signed by the site that it is said to come from; it was not counted.")
         match parse(text.decode()):
-            case {"joins": bool(joins), "proposal": str(about), "why": str(why), **rest} if not rest:
+            case {"joins": bool(joins), "proposal": str(about), **rest} if not rest:
                 if about != proposal:
                     raise Refused("this vote is about another question; it was not counted.")
-                return cls(joins=joins, why=why, proposal=about)
+                return cls(joins=joins, proposal=about)
         raise Refused("this is not a vote; it was not counted.")

@@ -4,6 +4,7 @@ A site is a value: a step gives a new site and leaves the old one as it was. Sto
 was made gives the stored bytes again, to the same question only: no mask hides two texts.
 """
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -127,7 +128,8 @@ class SumSite:
         private, boxes = masks.private_key(self.hidden.channel), list[bytes]()
         for place in sorted(found):
             box, beside = self._channel(private, keys[place], self.place, place)
-            boxes.append(box.encrypt(bytes(12), b"".join(shares[place] for shares in split), beside))
+            nonce = secrets.token_bytes(masks.NONCE)
+            boxes.append(nonce + box.encrypt(nonce, b"".join(shares[place] for shares in split), beside))
         return sealed(self.terms, self.key, SumPhase.SHARE, {"keys": fingerprint(advertised)}, b"".join(boxes))
 
     def _masked(self, shared: bytes, values: IntArray, kept: list[tuple[int, bytes]]) -> bytes:
@@ -195,7 +197,7 @@ class SumSite:
             sealed_share = sealed_shares(self.terms, one, seen, len(keys))[turn]
             box, beside = self._channel(private, keys[place], place, self.place)
             try:
-                held[place] = box.decrypt(bytes(12), sealed_share, beside)
+                held[place] = box.decrypt(sealed_share[: masks.NONCE], sealed_share[masks.NONCE :], beside)
             except InvalidTag:
                 raise Refused(f"the share of site {place} was altered on its way; nothing was sent.") from None
         return held
@@ -210,6 +212,13 @@ class SumSite:
         """The whole state but the signing key, to be stored before anything is sent. Sensitive: it holds secrets."""
         hidden = packed([self.hidden.mask, self.hidden.channel, *self.hidden.seeds])
         return packed([self.terms.to_json().encode(), hidden, packed(self.sent), packed(self.heard), self._kept()])
+
+    def forgetful(self) -> "SumSite":
+        """The site at the end of its round: it sends again what it had sent, and has no secret left to lose."""
+        nothing = SiteSecrets(
+            mask=bytes(masks.KEY), channel=bytes(masks.KEY), seeds=tuple(bytes(masks.KEY) for _ in self.hidden.seeds)
+        )
+        return replace(self, hidden=nothing, kept=())
 
     def _kept(self) -> bytes:
         return packed([place.to_bytes(4, "big") + shares for place, shares in self.kept])

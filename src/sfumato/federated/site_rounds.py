@@ -1,5 +1,6 @@
 """What a site remembers of its rounds: in memory, or in a folder, written before anything is sent."""
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.messages import packed, unpacked
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.site import SumSite
+from sfumato.gate.sealed import locked
 
 __all__ = ["SiteRound", "SiteRounds"]
 
@@ -27,13 +29,22 @@ class SiteRound:
 
 
 class SiteRounds:
-    """The rounds of one site, by the digest of their terms; in ``folder`` they outlive the process."""
+    """The rounds of one site, by the digest of their terms; in ``folder`` they outlive the process.
+
+    One process at a time has the folder: two would sign two lists of survivors.
+    """
 
     def __init__(self, key: SigningKey, folder: Path | None) -> None:
         self._key, self._folder = key, folder
         self._known: dict[str, SiteRound] = {}
+        self._held = contextlib.ExitStack()
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._held.enter_context(locked(folder / "rounds", what="site"))
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        self._held.close()
 
     def find(self, digest: str) -> SiteRound | None:
         """The round with these terms, or None."""
@@ -79,3 +90,8 @@ def _write(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

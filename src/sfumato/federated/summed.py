@@ -17,7 +17,7 @@ from sfumato.core.query import Dataset, Law
 from sfumato.core.release import Release
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
-from sfumato.core.units import Unit
+from sfumato.core.units import Relation, Unit
 from sfumato.errors import Unsupported
 from sfumato.federated.shared_skellam import FINEST, SharedSkellam, shared_variance
 from sfumato.tables.persons import PerPerson, Step
@@ -50,12 +50,13 @@ def sent(of: Summable, unit: Unit, limit: Limit | None, *, step: int, sites_per_
     """How far one person moves the sum of what sites send, in units of ``step``, where a person is in several sites.
 
     Guarantee: a site rounds each number to the nearest whole unit, so that a move by d becomes one of at most
-    ⌈d/step⌉ ≤ d/step + 1 in each number that moves: l2 ≤ l2/step + √l0. A person in k sites moves k such sums.
+    ⌈d/step⌉ ≤ d/step + 1 in each number that moves: l2 ≤ l2/step + √l0. A person in k sites moves k such sums. Who is
+    replaced may leave one site and come to another, and both round.
     """
     moved, k = of.sensitivity(unit, limit), natural(sites_per_person, "sites_per_person")
     if moved.l1 is None or moved.l2 is None or moved.l0 is None or moved.linf is None:
         raise Unsupported("how far one person moves this answer is not known in every norm; nothing was spent.")
-    more = 0 if step == 1 else 1
+    more = 0 if step == 1 else 1 if unit.relation is Relation.ADD_REMOVE else 2
     root = enclosures.sqrt(moved.l2.squared / step**2).high + more * enclosures.sqrt(Fraction(moved.l0.count)).high
     return Sensitivity.of(
         l0=k * moved.l0.count,
