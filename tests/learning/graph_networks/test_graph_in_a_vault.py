@@ -31,6 +31,7 @@ from torch import nn  # noqa: E402
 from sfumato.learning.graph_networks.network import direction  # noqa: E402
 
 ADDED, SWAPPED = record(relation="add/remove"), record(relation="replace")
+PERSON, EXCHANGED = user("name", relation="add/remove"), user("name", relation="replace")
 RUN: dict[str, Any] = {"epsilon": 8, "delta": 1e-7, "steps": 2, "progress": False}
 
 
@@ -96,8 +97,16 @@ def test_sampled_steps_and_hops_are_accounted_together() -> None:
     assert verify(parsed(told.release.certificate.text), key=held.public_key).authenticated
 
 
-@pytest.mark.parametrize("method", ["propagate", "subgraphs"])
-@pytest.mark.parametrize("unit", [ADDED, SWAPPED, user("name", relation="add/remove")])
+@pytest.mark.parametrize(
+    ("method", "unit"),
+    [
+        ("propagate", ADDED),
+        ("propagate", SWAPPED),
+        ("propagate", PERSON),
+        ("subgraphs", PERSON),
+        ("subgraphs", EXCHANGED),
+    ],
+)
 def test_both_methods_run_for_each_unit_that_they_protect(method: str, unit: Unit) -> None:
     held = vault(unit)
     told = held.graph_network(data=random_graph(8, 0.4, 5).nodes(), method=method).fit(**RUN)
@@ -106,7 +115,7 @@ def test_both_methods_run_for_each_unit_that_they_protect(method: str, unit: Uni
 
 
 def test_subgraphs_predict_over_a_graph_of_the_asker_alone() -> None:
-    told = vault().graph_network(data=random_graph(8, 0.4, 5).nodes(), method="subgraphs").fit(**RUN)
+    told = vault(PERSON).graph_network(data=random_graph(8, 0.4, 5).nodes(), method="subgraphs").fit(**RUN)
     assert told.predict(random_graph(5, 0.5, 6).nodes()).shape == (5, 2)
 
 
@@ -122,7 +131,7 @@ def test_of_a_person_with_two_rows_one_counts() -> None:
         n_units=2,
         name="papers",
     )
-    rows = nodes.within(user("name", relation="add/remove")).read(b"1", recipients=5)
+    rows = nodes.within(PERSON).read(b"1", recipients=5)
     assert len(rows.names) == 2
     assert len(rows.sent.rows) == 1
     assert len(nodes.within(ADDED).read(b"1", recipients=5).sent.rows) == 2
@@ -167,11 +176,12 @@ def test_what_cannot_be_is_refused_before_anything_is_spent() -> None:
         held.graph_network(data=of.nodes()).fit(delta=1e-7, steps=1)
     with pytest.raises(NotDeclared):
         held.graph_network(data=of.nodes()).fit(epsilon=1, delta=1e-7)
+    people = vault(PERSON)
     with pytest.raises(Refused, match="all roots"):
-        held.graph_network(data=of.nodes(), method="subgraphs").fit(**RUN, batch=2)
+        people.graph_network(data=of.nodes(), method="subgraphs").fit(**RUN, batch=2)
     with pytest.raises(BudgetExceeded):
         held.graph_network(data=of.nodes()).fit(**{**RUN, "epsilon": 101})
-    assert held.spent == sf.Budget.none()
+    assert held.spent == people.spent == sf.Budget.none()
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,11 @@ class GraphTrainer(Trainer):
 
     >>> import numpy as np, sfumato as sf
     >>> from sfumato.learning import GraphNodes
-    >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-5), name="t")
+    >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-7), name="t")
     >>> names = ["a", "b", "c"]
     >>> nodes = GraphNodes(np.eye(3, dtype="f4"), np.array([0, 1, 1]), names=names, lists=[["b"], ["c"], ["b"]],
     ...               roster=names, classes=2, n_units=3, name="papers", version="1")
-    >>> found = vault.graph_network(data=nodes).fit(epsilon=9, delta=1e-5, steps=2, progress=False)
+    >>> found = vault.graph_network(data=nodes).fit(epsilon=9, delta=1e-7, steps=2, progress=False)
     >>> found.predict(np.eye(3, dtype="f4"), names).shape, vault.left.epsilon
     ((3, 2), Fraction(0, 1))
     """

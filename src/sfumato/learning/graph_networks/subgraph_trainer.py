@@ -18,7 +18,7 @@ from sfumato.learning.clip_groups import Clip
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.graph_networks.nodes import GraphNodes, linear_scores
 from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS
-from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining
+from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining, check_one_row_a_name
 from sfumato.learning.graph_networks.subgraphs import Subgraphs, reached
 from sfumato.learning.progress import Spending
 from sfumato.learning.run import Run
@@ -59,9 +59,10 @@ class SubgraphRun(Run):
 class SubgraphTrainer(Trainer):
     """Trains a model of rooted subgraphs on nodes; ``vault.graph_network`` makes it with ``method="subgraphs"``.
 
-    Guarantee: the weights are (ε, δ)-DP for the record of one node, for one charge that is made before anything is
-    read, with the sensitivity of :class:`SubgraphTraining`. Assumes: what :class:`~sfumato.learning.Trainer` assumes.
-    Public: everything but the nodes. Proof: docs/proofs/graph_networks.md
+    Guarantee: the weights are (ε, δ)-DP for all rows of one name, of which one counts, for one charge that is made
+    before anything is read, with the sensitivity of :class:`SubgraphTraining`. A vault that does not protect users is
+    refused. Assumes: what :class:`~sfumato.learning.Trainer` assumes. Public: everything but the nodes.
+    Proof: docs/proofs/graph_networks.md
     """
 
     _runs: type[Run] = SubgraphRun
@@ -76,12 +77,13 @@ class SubgraphTrainer(Trainer):
         hops: int = 1,
         clip: Clip = 1,
     ) -> None:
+        check_one_row_a_name(gate.unit)
         self._recipients = natural(recipients, "recipients", most=MOST_RECIPIENTS)
         self._hops = natural(hops, "hops", most=MOST_HOPS)
         if type(data) is not GraphNodes or isinstance(clip, dict):
             raise InvalidInput("rooted subgraphs are of learning.GraphNodes(…), with one clip; nothing was done.")
         found = linear_scores(data.width * (self._hops + 1), data.classes) if model is None else deepcopy(model)
-        units = Subgraphs(data.within(gate.unit), recipients=self._recipients, hops=self._hops)
+        units = Subgraphs(data, gate.unit, recipients=self._recipients, hops=self._hops)
         super().__init__(gate, found, nn.functional.cross_entropy, data=units, clip=clip)  # type: ignore[arg-type]  # what a run needs of units
 
     def plan(
