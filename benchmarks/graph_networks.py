@@ -118,11 +118,11 @@ def _propagated(papers: Papers, known: Array, epsilon: int, steps: int) -> Array
 
 
 def _subgraphs(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:
-    nodes = _nodes(papers, known)
-    trainer = _vault(papers, users=True).graph_network(data=nodes, recipients=2, method="subgraphs")
+    data = _nodes(papers, known)
+    trainer = _vault(papers, users=True).graph_network(data=data, recipients=2, method="subgraphs")
     rate = RATES[epsilon] / trainer.plan(epsilon=epsilon, delta=DELTA, steps=steps).query.reach
     found = trainer.fit(epsilon=epsilon, delta=DELTA, steps=steps, lr=rate, progress=False)
-    return np.asarray(found.predict(nodes).argmax(1))
+    return np.asarray(found.classes(papers.features, range(len(papers.labels)), papers.lists))
 
 
 def _features_alone(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:

@@ -115,8 +115,32 @@ def test_both_methods_run_for_each_unit_that_they_protect(method: str, unit: Uni
 
 
 def test_subgraphs_predict_over_a_graph_of_the_asker_alone() -> None:
-    told = vault(PERSON).graph_network(data=random_graph(8, 0.4, 5).nodes(), method="subgraphs").fit(**RUN)
-    assert told.predict(random_graph(5, 0.5, 6).nodes()).shape == (5, 2)
+    held, private = vault(PERSON), random_graph(8, 0.4, 5).nodes()
+    told = held.graph_network(data=private, method="subgraphs").fit(**RUN)
+    own = graph({7: (8, 9), 8: (9,), 9: ()})
+    features, listed = own.features, (own.names, own.lists)
+    means = np.stack([np.zeros(2), features[0], (features[0] + features[1]) / 2])
+    with torch.no_grad():
+        scores = told.model(torch.from_numpy(np.concatenate([features, means], axis=1).astype("f4")))
+    assert np.allclose(told.predict(features, *listed), torch.softmax(scores, 1).numpy(), atol=1e-6)
+    assert told.classes(features, *listed).tolist() == scores.argmax(1).tolist()
+    for wrong in ((features[:2], *listed), (features, (7, 7, 9), own.lists), (features, own.names, [()])):
+        with pytest.raises(InvalidInput):
+            told.predict(*wrong)
+
+
+def test_subgraphs_predict_over_no_nodes_that_were_declared_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those of the vault nor a copy of them nor others: nothing of them is read."""
+    held, of = vault(PERSON), random_graph(8, 0.4, 5)
+    private = of.nodes()
+    told = held.graph_network(data=private, method="subgraphs").fit(**RUN)
+    monkeypatch.setattr(GraphNodes, "read", None)
+    for nodes in (private, private.within(PERSON), of.nodes(), of.nodes(name="other")):
+        with pytest.raises(Refused, match="private"):
+            told.predict(nodes, of.names, of.lists)
+        with pytest.raises(Refused, match="private"):
+            told.predict(nodes)
+    assert held.spent.epsilon == 8
 
 
 def test_of_a_person_with_two_rows_one_counts() -> None:

@@ -19,7 +19,7 @@ from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["GraphNodes", "NodeRows", "linear_scores"]
+__all__ = ["GraphNodes", "NodeRows", "given_lists", "linear_scores"]
 
 
 class NodeRows:
@@ -74,7 +74,7 @@ class GraphNodes:
         self.dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
         self.n_units, self.classes = natural(n_units, "n_units"), natural(classes, "classes", least=2)
         self._features, self._labels = given_tensor(features), given_tensor(labels)
-        self._names, self._lists = listed_ids(names), _lists_of(lists)
+        self._names, self._lists = listed_ids(names), given_lists(lists)
         self._check_rows()
         listed = canonical_ids(roster)
         self.places: dict[Id, int] = {each: place for place, each in enumerate(listed) if each is not None}
@@ -160,7 +160,7 @@ class GraphNodes:
             raise InvalidInput("features, labels, names and lists must have as many rows; nothing was read or spent.")
 
 
-def _lists_of(lists: object) -> Sequence[object]:
+def given_lists(lists: object) -> Sequence[object]:
     """The lists as a sequence with one place for each row; what is in a place is looked at after the charge."""
     listing = getattr(lists, "to_pylist", None) or (getattr(lists, "tolist", None) if hasattr(lists, "iloc") else None)
     given = lists if listing is None else listing()
