@@ -118,10 +118,14 @@ def _order(who: Id) -> tuple[int, Id]:
 
 
 def written_id(who: Id) -> bytes:
-    """An id as bytes; those of two persons differ."""
+    """An id as bytes; those of two persons differ. Numbers are hexadecimal: as decimals, long ones are refused.
+
+    >>> written_id(255), written_id(-255), written_id("ff"), len(written_id(10**5000))
+    (b'iff', b'i-ff', b'sff', 4154)
+    """
     if isinstance(who, bytes):
         return b"b" + who
-    return b"i%d" % who if isinstance(who, int) else b"s" + who.encode("utf-8", "surrogatepass")
+    return b"i%x" % who if isinstance(who, int) else b"s" + who.encode("utf-8", "surrogatepass")
 
 
 def _lot(about: bytes, key: bytes) -> bytes:

@@ -169,11 +169,3 @@ def test_the_noise_of_a_hop_is_as_many_times_as_far_as_was_charged(unit: Unit, m
 def test_a_message_is_never_longer_than_it_may_be(row: list[float]) -> None:
     for most in (1, 64, 999, 2**20):
         assert sum(each**2 for each in held_message(row, most)) <= most**2
-
-
-def test_a_list_that_is_none_sends_to_nobody() -> None:
-    of = random_graph(4, 0.5, 1)
-    nodes = of.nodes()
-    for odd in (None, float("nan"), "12", {1: 2}, 7):
-        nodes._lists = [odd] * 4
-        assert len(nodes.within(ADDED).read(KEY, recipients=2).sent.rows) == 0

@@ -4,9 +4,11 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import natural
+from sfumato.core.interrupts import attempt
 from sfumato.core.query import Dataset
 from sfumato.core.units import Node, Record, Unit, User, describe
 from sfumato.errors import InvalidInput, NotDeclared, Refused
@@ -137,7 +139,7 @@ class GraphNodes:
         """All nodes that count, and who sends to whom. Called after the charge. Sensitive: all."""
         rows = self._counted(key).tolist()
         names = [whose(self._names[row]) for row in rows]
-        lists = [self._lists[row] for row in rows]
+        lists = [attempt(partial(self._lists.__getitem__, row)) for row in rows]  # what fails is no list
         sent = sent_by(names, lists, self.places, most=recipients, key=key)
         return NodeRows(self._features[rows], self._labels[rows].long(), names, sent)
 
