@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import Tensor
 
-__all__ = ["given_tensor", "kept_rows", "listed_ids", "model_number", "typed", "written_id"]
+__all__ = ["given_tensor", "kept_rows", "listed_ids", "model_number", "typed", "whole_tensor", "written_id"]
 
 
 def typed(rows: GivenRows) -> GivenRows:
@@ -158,6 +158,15 @@ def given_tensor(part: GivenRows) -> "Tensor":
             return like[0].expand(array.shape)
         found = torch.from_numpy(np.ascontiguousarray(array if array.flags.writeable else array.copy()))
     return model_number(found, flat=found.ndim == 1)
+
+
+def whole_tensor(part: GivenRows) -> "Tensor":
+    """As :func:`given_tensor`, and a mapped file is read into memory: for rows that are all needed at once."""
+    import numpy as np
+
+    from sfumato.learning.stored_rows import is_mapped
+
+    return given_tensor(np.array(part) if is_mapped(part) else part)
 
 
 def model_number(found: "Tensor", *, flat: bool) -> "Tensor":

@@ -1,5 +1,6 @@
 """S0-24 in a vault: a graph network is charged once, told with a certificate, and stays within its guarantee."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import erf, sqrt
 from pathlib import Path
@@ -159,6 +160,19 @@ def test_of_a_person_with_two_rows_one_counts() -> None:
     assert len(rows.names) == 2
     assert len(rows.sent.rows) == 1
     assert len(nodes.within(ADDED).read(b"1", recipients=5).sent.rows) == 2
+
+
+def test_features_in_a_mapped_file_are_read_as_they_are(tmp_path: Path) -> None:
+    of = random_graph(8, 0.4, 5)
+    np.save(tmp_path / "features.npy", of.features)
+    mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
+    nodes = replace(of, features=mapped).nodes()
+    assert np.array_equal(nodes.within(ADDED).read(b"1", recipients=2).features.numpy(), of.features)
+    told = vault(PERSON).graph_network(data=nodes, method="subgraphs").fit(**RUN)
+    given = of.names, of.lists
+    assert np.array_equal(told.predict(mapped, *given), told.predict(of.features, *given))
+    passed = vault().graph_network(data=nodes).fit(**RUN)
+    assert np.array_equal(passed.predict(mapped, of.names), passed.predict(of.features, of.names))
 
 
 def test_a_model_that_fails_on_a_row_sends_zeros_for_that_row_alone() -> None:

@@ -19,7 +19,7 @@ from sfumato.gate.session import SessionGate
 from sfumato.learning.clip_groups import Clip
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.given import GivenRows
-from sfumato.learning.given_rows import given_tensor
+from sfumato.learning.given_rows import whole_tensor
 from sfumato.learning.graph_networks.graph_run import GraphRun
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.network import GraphNetwork, direction
@@ -52,7 +52,7 @@ class TrainedGraph(Trained):
         """
         network = self.model
         assert isinstance(network, GraphNetwork)  # noqa: S101 - for the reader of types
-        rows, listed = given_tensor(features), canonical_ids(names)
+        rows, listed = whole_tensor(features), canonical_ids(names)
         if rows.ndim != 2 or len(rows) != len(listed):
             raise InvalidInput("features and names must have as many rows; nothing was done.")
         places = [self.places.get(each, -1) if each is not None else -1 for each in listed]

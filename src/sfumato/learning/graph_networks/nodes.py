@@ -13,7 +13,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Node, Record, Unit, User, describe
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.given import GivenRows
-from sfumato.learning.given_rows import given_tensor, kept_rows, listed_ids, written_id
+from sfumato.learning.given_rows import kept_rows, listed_ids, whole_tensor, written_id
 from sfumato.learning.graph_networks.recipients import Sent, sent_by
 from sfumato.learning.laid import Laid
 from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
@@ -75,7 +75,7 @@ class GraphNodes:
             )
         self.dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
         self.n_units, self.classes = natural(n_units, "n_units"), natural(classes, "classes", least=2)
-        self._features, self._labels = given_tensor(features), given_tensor(labels)
+        self._features, self._labels = whole_tensor(features), whole_tensor(labels)
         self._names, self._lists = listed_ids(names), given_lists(lists)
         self._check_rows()
         listed = canonical_ids(roster)

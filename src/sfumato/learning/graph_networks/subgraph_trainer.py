@@ -19,7 +19,7 @@ from sfumato.gate.session import SessionGate
 from sfumato.learning.clip_groups import Clip
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.given import GivenRows
-from sfumato.learning.given_rows import given_tensor
+from sfumato.learning.given_rows import whole_tensor
 from sfumato.learning.graph_networks.nodes import GraphNodes, given_lists, linear_scores
 from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS
 from sfumato.learning.graph_networks.recipients import sent_by
@@ -57,7 +57,7 @@ class TrainedSubgraphs(Trained):
                 "GraphNodes are private, and to predict over them would be a release that nobody charged; nothing was "
                 "read. Give a graph of your own that is public: predict(features, names, lists)."
             )
-        rows, named, given = given_tensor(features), canonical_ids(names), given_lists(lists)
+        rows, named, given = whole_tensor(features), canonical_ids(names), given_lists(lists)
         places = {each: place for place, each in enumerate(named) if each is not None}
         if rows.ndim != 2 or not len(rows) == len(places) == len(named) == len(given):
             raise InvalidInput(
