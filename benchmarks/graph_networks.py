@@ -87,11 +87,11 @@ def right(said: Array, papers: Papers, known: Array) -> float:
     return float((said == papers.labels)[asked].mean())
 
 
-def _vault(papers: Papers) -> Any:
+def _vault(papers: Papers, *, users: bool = False) -> Any:
     import sfumato as sf
 
     budget = sf.Budget(epsilon=10, delta=DELTA)
-    unit = sf.record(relation="add/remove")
+    unit = sf.user("paper", relation="add/remove") if users else sf.record(relation="add/remove")
     return sf.Vault(unit=unit, budget=budget, name="papers", population=len(papers.labels))
 
 
@@ -118,11 +118,11 @@ def _propagated(papers: Papers, known: Array, epsilon: int, steps: int) -> Array
 
 
 def _subgraphs(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:
-    nodes = _nodes(papers, known)
-    trainer = _vault(papers).graph_network(data=nodes, recipients=2, method="subgraphs")
+    data = _nodes(papers, known)
+    trainer = _vault(papers, users=True).graph_network(data=data, recipients=2, method="subgraphs")
     rate = RATES[epsilon] / trainer.plan(epsilon=epsilon, delta=DELTA, steps=steps).query.reach
     found = trainer.fit(epsilon=epsilon, delta=DELTA, steps=steps, lr=rate, progress=False)
-    return np.asarray(found.predict(nodes).argmax(1))
+    return np.asarray(found.classes(papers.features, range(len(papers.labels)), papers.lists))
 
 
 def _features_alone(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:

@@ -874,6 +874,17 @@ def a_node_chooses_recipients_among_those_who_exist(original: Any) -> Any:
 
 
 @broken(
+    "sfumato.learning.graph_networks.nodes:kept_rows",
+    claims=["S0-24"],
+    first=["test_of_five_hundred_rows_of_one_name"],
+)
+def all_rows_of_a_name_are_roots(_original: Any) -> Any:
+    import numpy as np
+
+    return lambda names, most, key: np.arange(len(names))[:, None]
+
+
+@broken(
     "sfumato.learning.graph_networks.graph_training:GraphTraining.reach_squared",
     claims=["S0-24"],
     first=["test_no_record_moves_the_sums_of_a_hop"],

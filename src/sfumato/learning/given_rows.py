@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from torch import Tensor
 
-__all__ = ["given_tensor", "kept_rows", "listed_ids", "model_number", "typed", "written_id"]
+__all__ = ["given_tensor", "kept_rows", "listed_ids", "model_number", "typed", "whole_tensor", "written_id"]
 
 
 def typed(rows: GivenRows) -> GivenRows:
@@ -118,10 +118,14 @@ def _order(who: Id) -> tuple[int, Id]:
 
 
 def written_id(who: Id) -> bytes:
-    """An id as bytes; those of two persons differ."""
+    """An id as bytes; those of two persons differ. Numbers are hexadecimal: as decimals, long ones are refused.
+
+    >>> written_id(255), written_id(-255), written_id("ff"), len(written_id(10**5000))
+    (b'iff', b'i-ff', b'sff', 4154)
+    """
     if isinstance(who, bytes):
         return b"b" + who
-    return b"i%d" % who if isinstance(who, int) else b"s" + who.encode("utf-8", "surrogatepass")
+    return b"i%x" % who if isinstance(who, int) else b"s" + who.encode("utf-8", "surrogatepass")
 
 
 def _lot(about: bytes, key: bytes) -> bytes:
@@ -154,6 +158,15 @@ def given_tensor(part: GivenRows) -> "Tensor":
             return like[0].expand(array.shape)
         found = torch.from_numpy(np.ascontiguousarray(array if array.flags.writeable else array.copy()))
     return model_number(found, flat=found.ndim == 1)
+
+
+def whole_tensor(part: GivenRows) -> "Tensor":
+    """As :func:`given_tensor`, and a mapped file is read into memory: for rows that are all needed at once."""
+    import numpy as np
+
+    from sfumato.learning.stored_rows import is_mapped
+
+    return given_tensor(np.array(part) if is_mapped(part) else part)
 
 
 def model_number(found: "Tensor", *, flat: bool) -> "Tensor":

@@ -19,8 +19,14 @@ class Invented:
     roster: tuple[int, ...]
 
     def without(self, name: int) -> "Invented":
-        """The graph without the record of one node; what others' lists say of it stays."""
-        kept = [place for place, each in enumerate(self.names) if each != name]
+        """The graph without the record of one node, or all that have its name; what others' lists say of it stays."""
+        return self._of([place for place, each in enumerate(self.names) if each != name])
+
+    def without_row(self, row: int) -> "Invented":
+        """The graph without one row; others of the same name stay."""
+        return self._of([place for place in range(len(self.names)) if place != row])
+
+    def _of(self, kept: list[int]) -> "Invented":
         return replace(
             self,
             names=tuple(self.names[place] for place in kept),
@@ -54,6 +60,20 @@ def random_graph(nodes: int, chance: float, seed: int) -> Invented:
     made = np.random.default_rng(seed)
     listed = made.random((nodes, nodes)) < chance
     return graph({one: tuple(np.flatnonzero(listed[one]).tolist()) for one in range(nodes)}, seed=seed)
+
+
+def with_many_rows_a_name(rows: int, names: int, chance: float, seed: int) -> Invented:
+    """Rows that share a few names: each has features and a list of its own."""
+    of = random_graph(rows, chance, seed)
+    lists = tuple(tuple(each for each in listed if each < names) for listed in of.lists)
+    return replace(of, names=tuple(row % names for row in range(rows)), lists=lists, roster=tuple(range(names)))
+
+
+def twin(rows: int) -> Invented:
+    """One node with a name of its own that sends to another name, of which there are many rows."""
+    made = graph({row: (1,) if row == 0 else () for row in range(rows + 1)}, width=1)
+    features = np.where(np.arange(rows + 1) == 0, 50, 0)[:, None].astype(np.float32)
+    return replace(made, names=(0, *[1] * rows), features=features, roster=(0, 1))
 
 
 def tree(recipients: int, hops: int) -> Invented:

@@ -1,5 +1,6 @@
 """S0-24 in a vault: a graph network is charged once, told with a certificate, and stays within its guarantee."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import erf, sqrt
 from pathlib import Path
@@ -31,6 +32,7 @@ from torch import nn  # noqa: E402
 from sfumato.learning.graph_networks.network import direction  # noqa: E402
 
 ADDED, SWAPPED = record(relation="add/remove"), record(relation="replace")
+PERSON, EXCHANGED = user("name", relation="add/remove"), user("name", relation="replace")
 RUN: dict[str, Any] = {"epsilon": 8, "delta": 1e-7, "steps": 2, "progress": False}
 
 
@@ -96,8 +98,16 @@ def test_sampled_steps_and_hops_are_accounted_together() -> None:
     assert verify(parsed(told.release.certificate.text), key=held.public_key).authenticated
 
 
-@pytest.mark.parametrize("method", ["propagate", "subgraphs"])
-@pytest.mark.parametrize("unit", [ADDED, SWAPPED, user("name", relation="add/remove")])
+@pytest.mark.parametrize(
+    ("method", "unit"),
+    [
+        ("propagate", ADDED),
+        ("propagate", SWAPPED),
+        ("propagate", PERSON),
+        ("subgraphs", PERSON),
+        ("subgraphs", EXCHANGED),
+    ],
+)
 def test_both_methods_run_for_each_unit_that_they_protect(method: str, unit: Unit) -> None:
     held = vault(unit)
     told = held.graph_network(data=random_graph(8, 0.4, 5).nodes(), method=method).fit(**RUN)
@@ -106,8 +116,32 @@ def test_both_methods_run_for_each_unit_that_they_protect(method: str, unit: Uni
 
 
 def test_subgraphs_predict_over_a_graph_of_the_asker_alone() -> None:
-    told = vault().graph_network(data=random_graph(8, 0.4, 5).nodes(), method="subgraphs").fit(**RUN)
-    assert told.predict(random_graph(5, 0.5, 6).nodes()).shape == (5, 2)
+    held, private = vault(PERSON), random_graph(8, 0.4, 5).nodes()
+    told = held.graph_network(data=private, method="subgraphs").fit(**RUN)
+    own = graph({7: (8, 9), 8: (9,), 9: ()})
+    features, listed = own.features, (own.names, own.lists)
+    means = np.stack([np.zeros(2), features[0], (features[0] + features[1]) / 2])
+    with torch.no_grad():
+        scores = told.model(torch.from_numpy(np.concatenate([features, means], axis=1).astype("f4")))
+    assert np.allclose(told.predict(features, *listed), torch.softmax(scores, 1).numpy(), atol=1e-6)
+    assert told.classes(features, *listed).tolist() == scores.argmax(1).tolist()
+    for wrong in ((features[:2], *listed), (features, (7, 7, 9), own.lists), (features, own.names, [()])):
+        with pytest.raises(InvalidInput):
+            told.predict(*wrong)
+
+
+def test_subgraphs_predict_over_no_nodes_that_were_declared_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those of the vault nor a copy of them nor others: nothing of them is read."""
+    held, of = vault(PERSON), random_graph(8, 0.4, 5)
+    private = of.nodes()
+    told = held.graph_network(data=private, method="subgraphs").fit(**RUN)
+    monkeypatch.setattr(GraphNodes, "read", None)
+    for nodes in (private, private.within(PERSON), of.nodes(), of.nodes(name="other")):
+        with pytest.raises(Refused, match="private"):
+            told.predict(nodes, of.names, of.lists)
+        with pytest.raises(Refused, match="private"):
+            told.predict(nodes)
+    assert held.spent.epsilon == 8
 
 
 def test_of_a_person_with_two_rows_one_counts() -> None:
@@ -122,10 +156,23 @@ def test_of_a_person_with_two_rows_one_counts() -> None:
         n_units=2,
         name="papers",
     )
-    rows = nodes.within(user("name", relation="add/remove")).read(b"1", recipients=5)
+    rows = nodes.within(PERSON).read(b"1", recipients=5)
     assert len(rows.names) == 2
     assert len(rows.sent.rows) == 1
     assert len(nodes.within(ADDED).read(b"1", recipients=5).sent.rows) == 2
+
+
+def test_features_in_a_mapped_file_are_read_as_they_are(tmp_path: Path) -> None:
+    of = random_graph(8, 0.4, 5)
+    np.save(tmp_path / "features.npy", of.features)
+    mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
+    nodes = replace(of, features=mapped).nodes()
+    assert np.array_equal(nodes.within(ADDED).read(b"1", recipients=2).features.numpy(), of.features)
+    told = vault(PERSON).graph_network(data=nodes, method="subgraphs").fit(**RUN)
+    given = of.names, of.lists
+    assert np.array_equal(told.predict(mapped, *given), told.predict(of.features, *given))
+    passed = vault().graph_network(data=nodes).fit(**RUN)
+    assert np.array_equal(passed.predict(mapped, of.names), passed.predict(of.features, of.names))
 
 
 def test_a_model_that_fails_on_a_row_sends_zeros_for_that_row_alone() -> None:
@@ -167,11 +214,12 @@ def test_what_cannot_be_is_refused_before_anything_is_spent() -> None:
         held.graph_network(data=of.nodes()).fit(delta=1e-7, steps=1)
     with pytest.raises(NotDeclared):
         held.graph_network(data=of.nodes()).fit(epsilon=1, delta=1e-7)
+    people = vault(PERSON)
     with pytest.raises(Refused, match="all roots"):
-        held.graph_network(data=of.nodes(), method="subgraphs").fit(**RUN, batch=2)
+        people.graph_network(data=of.nodes(), method="subgraphs").fit(**RUN, batch=2)
     with pytest.raises(BudgetExceeded):
         held.graph_network(data=of.nodes()).fit(**{**RUN, "epsilon": 101})
-    assert held.spent == sf.Budget.none()
+    assert held.spent == people.spent == sf.Budget.none()
 
 
 @pytest.mark.parametrize(

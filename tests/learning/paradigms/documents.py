@@ -44,17 +44,16 @@ def _contrast(steps: int, **rest: Any) -> ContrastiveTraining:
 
 
 def _graph(steps: int, **rest: Any) -> GraphTraining:
-    return GraphTraining(units="record", records=1, steps=steps, done=steps // 2, **rest)
+    return GraphTraining(units="record", times=1, records=1, steps=steps, done=steps // 2, **rest)
 
 
 def _subgraphs(steps: int, **rest: Any) -> SubgraphTraining:
-    return SubgraphTraining(units="record", records=1, steps=steps, done=steps // 2, **rest)
+    return SubgraphTraining(units="record", times=1, records=1, steps=steps, done=steps // 2, **rest)
 
 
 _RUN: dict[str, st.SearchStrategy[Any]] = {
     "dataset": st.builds(Dataset, name=NAMES, edition=st.just("1")),
     "clip": SIZES,
-    "times": SMALL,
     "number": st.integers(1, 10**9),
     "rate": st.fractions(min_value=Fraction(1, 10**6), max_value=1, max_denominator=10**6),
     "steps": st.integers(1, 10**6),

@@ -19,7 +19,7 @@ from sfumato.gate.session import SessionGate
 from sfumato.learning.clip_groups import Clip
 from sfumato.learning.correlated import Correlated
 from sfumato.learning.given import GivenRows
-from sfumato.learning.given_rows import given_tensor
+from sfumato.learning.given_rows import whole_tensor
 from sfumato.learning.graph_networks.graph_run import GraphRun
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.network import GraphNetwork, direction
@@ -52,7 +52,7 @@ class TrainedGraph(Trained):
         """
         network = self.model
         assert isinstance(network, GraphNetwork)  # noqa: S101 - for the reader of types
-        rows, listed = given_tensor(features), canonical_ids(names)
+        rows, listed = whole_tensor(features), canonical_ids(names)
         if rows.ndim != 2 or len(rows) != len(listed):
             raise InvalidInput("features and names must have as many rows; nothing was done.")
         places = [self.places.get(each, -1) if each is not None else -1 for each in listed]
@@ -80,11 +80,11 @@ class GraphTrainer(Trainer):
 
     >>> import numpy as np, sfumato as sf
     >>> from sfumato.learning import GraphNodes
-    >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-5), name="t")
+    >>> vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=sf.Budget(epsilon=9, delta=1e-7), name="t")
     >>> names = ["a", "b", "c"]
     >>> nodes = GraphNodes(np.eye(3, dtype="f4"), np.array([0, 1, 1]), names=names, lists=[["b"], ["c"], ["b"]],
     ...               roster=names, classes=2, n_units=3, name="papers", version="1")
-    >>> found = vault.graph_network(data=nodes).fit(epsilon=9, delta=1e-5, steps=2, progress=False)
+    >>> found = vault.graph_network(data=nodes).fit(epsilon=9, delta=1e-7, steps=2, progress=False)
     >>> found.predict(np.eye(3, dtype="f4"), names).shape, vault.left.epsilon
     ((3, 2), Fraction(0, 1))
     """

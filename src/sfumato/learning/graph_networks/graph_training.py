@@ -58,8 +58,10 @@ class GraphTraining(Training):
         natural(self.hops, "hops", most=MOST_HOPS)
         natural(self.names_listed, "names_listed", most=MOST)
         natural(self.classes, "classes", least=2, most=2**16)
-        if self.units != "record" or self.clips is not None or self.canaries is not None:
-            raise InvalidInput("nodes are rows, and are clipped as a whole, without canaries; nothing was done.")
+        if self.units != "record" or self.times != 1 or self.clips is not None or self.canaries is not None:
+            raise InvalidInput(
+                "nodes are rows, each counted once, and are clipped as a whole, without canaries; nothing was done."
+            )
         if len(self.roster) != DIGEST or set(self.roster) - set("0123456789abcdef"):
             raise InvalidInput("the roster is identified by 64 hexadecimal digits; nothing was done.")
 

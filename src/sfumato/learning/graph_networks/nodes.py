@@ -4,14 +4,16 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sfumato.core.exact import natural
+from sfumato.core.interrupts import attempt
 from sfumato.core.query import Dataset
 from sfumato.core.units import Node, Record, Unit, User, describe
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.learning.given import GivenRows
-from sfumato.learning.given_rows import given_tensor, kept_rows, listed_ids, written_id
+from sfumato.learning.given_rows import kept_rows, listed_ids, whole_tensor, written_id
 from sfumato.learning.graph_networks.recipients import Sent, sent_by
 from sfumato.learning.laid import Laid
 from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
@@ -19,7 +21,7 @@ from sfumato.learning.paradigms.persons import Id, canonical_ids, whose
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["GraphNodes", "NodeRows", "linear_scores"]
+__all__ = ["GraphNodes", "NodeRows", "given_lists", "linear_scores"]
 
 
 class NodeRows:
@@ -73,8 +75,8 @@ class GraphNodes:
             )
         self.dataset = Dataset(name=name, edition=secrets.token_hex(8) if version is None else version)
         self.n_units, self.classes = natural(n_units, "n_units"), natural(classes, "classes", least=2)
-        self._features, self._labels = given_tensor(features), given_tensor(labels)
-        self._names, self._lists = listed_ids(names), _lists_of(lists)
+        self._features, self._labels = whole_tensor(features), whole_tensor(labels)
+        self._names, self._lists = listed_ids(names), given_lists(lists)
         self._check_rows()
         listed = canonical_ids(roster)
         self.places: dict[Id, int] = {each: place for place, each in enumerate(listed) if each is not None}
@@ -137,7 +139,7 @@ class GraphNodes:
         """All nodes that count, and who sends to whom. Called after the charge. Sensitive: all."""
         rows = self._counted(key).tolist()
         names = [whose(self._names[row]) for row in rows]
-        lists = [self._lists[row] for row in rows]
+        lists = [attempt(partial(self._lists.__getitem__, row)) for row in rows]  # what fails is no list
         sent = sent_by(names, lists, self.places, most=recipients, key=key)
         return NodeRows(self._features[rows], self._labels[rows].long(), names, sent)
 
@@ -160,7 +162,7 @@ class GraphNodes:
             raise InvalidInput("features, labels, names and lists must have as many rows; nothing was read or spent.")
 
 
-def _lists_of(lists: object) -> Sequence[object]:
+def given_lists(lists: object) -> Sequence[object]:
     """The lists as a sequence with one place for each row; what is in a place is looked at after the charge."""
     listing = getattr(lists, "to_pylist", None) or (getattr(lists, "tolist", None) if hasattr(lists, "iloc") else None)
     given = lists if listing is None else listing()

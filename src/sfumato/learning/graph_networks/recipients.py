@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.interrupts import FAILED, attempt
 from sfumato.learning.given_rows import written_id
 from sfumato.learning.paradigms.persons import Id, whose
 
@@ -28,7 +29,7 @@ def recipients_of(name: Id, listed: object, places: Mapping[Id, int], most: int,
     """The places of at most ``most`` recipients of one node: those of its list with the least keyed hash.
 
     Names that are not in the roster, the node's own, and any that are listed again are left out first. A list that is
-    none sends to nobody: this is after the charge, and nothing is refused.
+    none, or that raises while it is read, sends to nobody: this is after the charge, and nothing is refused.
 
     Guarantee: a function of the node's own record, the public roster and the key; whoever else exists, or does not,
     changes nothing. Sensitive: the result.
@@ -38,9 +39,14 @@ def recipients_of(name: Id, listed: object, places: Mapping[Id, int], most: int,
     >>> recipients_of("a", None, {"a": 0, "b": 1}, 5, b"key")
     []
     """
-    if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
-        return []
-    found = {each for each in map(whose, listed) if each is not None and each != name and each in places}
+
+    def read() -> set[Id]:
+        if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
+            return set()
+        return {each for each in map(whose, listed) if each is not None and each != name and each in places}
+
+    outcome = attempt(read)
+    found = set() if outcome is FAILED else outcome
     if len(found) > most:
         lots = {each: _lot(name, each, key) for each in found}
         found = set(sorted(found, key=lots.__getitem__)[:most])

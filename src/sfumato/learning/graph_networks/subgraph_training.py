@@ -8,12 +8,29 @@ from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
-from sfumato.core.units import Relation, Unit
+from sfumato.core.units import Relation, Unit, User, describe
 from sfumato.errors import InvalidInput, Refused
 from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS, influenced
 from sfumato.learning.training import Training
 
-__all__ = ["SubgraphTraining"]
+__all__ = ["SubgraphTraining", "check_one_row_a_name"]
+
+
+def check_one_row_a_name(unit: Unit) -> None:
+    """Refuse a vault in which one name may have several rows that count; reads nothing.
+
+    A node that sends to a name reaches all rows of that name, and each of them is a root: what one node moves is
+    bounded by counting names only where no name has a second row. In a vault of users of each name one row counts.
+
+    >>> from sfumato.core.units import user
+    >>> check_one_row_a_name(user("name", relation="add/remove"))
+    """
+    if not isinstance(unit, User):
+        raise Refused(
+            "rooted subgraphs are bounded by counting names, which needs one row for each name, and only a vault of "
+            f"users sees to that; here the unit is {describe(unit)}. Nothing was read and nothing was spent. Open the "
+            "vault with unit=sf.user('name', relation='add/remove'), or leave method='subgraphs' out."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +41,10 @@ class SubgraphTraining(Training):
     most ``recipients`` names of its own list, so it is in the subgraphs of 1 + D + … + D^K roots at most. The other
     fields are those of :class:`~sfumato.learning.Training`.
 
-    Guarantee: :meth:`sensitivity` bounds the move of each step's sum for the record of one node, and is attained.
-    A clip for each subgraph alone does not bound it. Assumes: nothing of the model or the schedule was chosen by
-    looking at the data. Public: every field. Proof: docs/proofs/graph_networks.md
+    Guarantee: :meth:`sensitivity` bounds the move of each step's sum for the one row that counts of a user, and is
+    attained. A clip for each subgraph alone does not bound it, and neither does anything here where two rows have one
+    name: records as units are refused. Assumes: nothing of the model or the schedule was chosen by looking at the data.
+    Public: every field. Proof: docs/proofs/graph_networks.md
     """
 
     KIND: ClassVar[str] = "query.subgraph_training"
@@ -39,8 +57,10 @@ class SubgraphTraining(Training):
         Training.__post_init__(self)
         natural(self.recipients, "recipients", most=MOST_RECIPIENTS)
         natural(self.hops, "hops", most=MOST_HOPS)
-        if self.units != "record" or self.clips is not None or self.canaries is not None:
-            raise InvalidInput("nodes are rows, and are clipped as a whole, without canaries; nothing was done.")
+        if self.units != "record" or self.times != 1 or self.clips is not None or self.canaries is not None:
+            raise InvalidInput(
+                "nodes are rows, one for each name, and are clipped as a whole, without canaries; nothing was done."
+            )
 
     @property
     def reach(self) -> int:
@@ -64,12 +84,14 @@ class SubgraphTraining(Training):
 
         >>> from fractions import Fraction
         >>> from sfumato.core.query import Dataset
-        >>> from sfumato.core.units import record
+        >>> from sfumato.core.units import user
+        >>> person = user("name", relation="add/remove")
         >>> run = SubgraphTraining(dataset=Dataset(name="papers", edition="1"), units="record", clip=Fraction(1),
         ...     times=1, records=1, number=100, rate=Fraction(1), steps=10, parameters=7, recipients=10, hops=2)
-        >>> run.sensitivity(record(relation="add/remove"), None).l2 == Sensitivity.of(l2_squared=221**2).l2
+        >>> run.sensitivity(person, run.limit(person)).l2 == Sensitivity.of(l2_squared=221**2).l2
         True
         """
+        check_one_row_a_name(unit)
         self._check_protected(unit, limit)
         if self.rate < 1:
             raise Refused(

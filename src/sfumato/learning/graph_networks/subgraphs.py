@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from sfumato.learning.graph_networks.nodes import GraphNodes
 from sfumato.learning.graph_networks.recipients import Sent
+from sfumato.learning.graph_networks.subgraph_training import check_one_row_a_name
 from sfumato.learning.laid import Laid
 
 if TYPE_CHECKING:
@@ -39,20 +40,24 @@ def reached(features: FloatRows, places: npt.NDArray[np.int64], sent: Sent, name
 
 
 class Subgraphs:
-    """Nodes whose units are rooted subgraphs. Nothing is read before a run was charged. Sensitive: what is laid out."""
+    """Nodes whose units are rooted subgraphs, in a vault of users. Sensitive: what is laid out, after the charge.
+
+    Guarantee: of each name one row is a root, whatever the data hold.
+    """
 
     kind, times, max_records_per_unit = "record", 1, 1
 
-    def __init__(self, nodes: GraphNodes, *, recipients: int, hops: int) -> None:
-        self._nodes, self._recipients, self._hops = nodes, recipients, hops
+    def __init__(self, nodes: GraphNodes, unit: "Unit", *, recipients: int, hops: int) -> None:
+        check_one_row_a_name(unit)
+        self._nodes, self._recipients, self._hops = nodes.within(unit), recipients, hops
         self.dataset, self.n_units = nodes.dataset, nodes.n_units
 
     def __repr__(self) -> str:
         return f"<rooted subgraphs of {self._nodes!r}>"
 
     def check(self, unit: "Unit") -> None:
-        """As nodes."""
-        self._nodes.check(unit)
+        """Refuse a vault that does not protect users; reads nothing."""
+        check_one_row_a_name(unit)
 
     def check_home(self, notary: object) -> None:
         """As nodes."""

@@ -331,7 +331,7 @@ class ExampleStore:
         ``hops`` hops every node sends to at most ``recipients`` names of its list, chosen by a secret key; ``share`` is
         the part of the guarantee that hops have, a fifth if nothing is said; training has the rest. With
         ``method="subgraphs"`` the model learns from what reached each node, (hops + 1) times as many features, and
-        noise pays for all subgraphs that a node is in. Nothing is read and nothing is spent;
+        noise pays for all subgraphs that a node is in; it needs a vault of users. Nothing is read or spent;
         :meth:`~sfumato.learning.GraphTrainer.fit` charges. A graph can be worth less than it costs: compare with
         ``vault.trainer`` on the features alone (docs/explanation/graph_networks.md).
         """
