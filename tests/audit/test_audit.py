@@ -82,7 +82,7 @@ def unbounded(kinds: Iterable[str], attacks: Iterable[Attack | Drawn]) -> set[st
 # Of these the draws are attacked, and their ε follows from the Gaussian curve of the sums that are: NoisySums.
 BY_THEIR_DRAWS = {
     *("mechanism.adaptive_sums", "mechanism.correlated_sums", "mechanism.banded_sums"),
-    *("mechanism.best_of_runs", "mechanism.confident_max"),
+    *("mechanism.best_of_runs", "mechanism.confident_max", "mechanism.noisy_graph_sums"),
 }
 
 
@@ -142,9 +142,10 @@ def test_supports_are_attacked_wherever_noise_is_added() -> None:
     assert supports == {mechanism.KIND for mechanism in ADDITIVE}
     finite = {attack.kind for attack in ATTACKS if isinstance(attack, Attack) and attack.exact}
     sums = {
-        f"mechanism.{name}_sums" for name in ("noisy", "adaptive", "correlated", "banded")
+        f"mechanism.{name}_sums" for name in ("noisy", "adaptive", "correlated", "banded", "noisy_graph")
     }  # on a lattice of floats
-    rest = {"mechanism.confident_max", "mechanism.best_of_runs"}  # which name classes, and one of the models
+    # Those which name classes, and one of the models, and whole numbers modulo 2^b, which are uniform until summed.
+    rest = {"mechanism.confident_max", "mechanism.best_of_runs", "mechanism.shared_skellam"}
     assert KINDS - supports <= finite | sums | rest
 
 

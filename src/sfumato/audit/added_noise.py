@@ -17,7 +17,7 @@ from sfumato.errors import InvalidInput
 from sfumato.laws.margins import WholeNumberLaw
 from sfumato.mechanisms.added_noise import AddedNoise
 
-__all__ = ["attacks_on", "masses"]
+__all__ = ["DELTA", "MOVE", "attacks_on", "masses"]
 
 MOVE = 3
 MOVED = Sensitivity.of(l0=1, l1=MOVE, l2_squared=MOVE**2, linf=MOVE)
@@ -45,8 +45,8 @@ def attacks_on(kind: type[AddedNoise]) -> tuple[tuple[Attack | Drawn, ...], tupl
             kind=kind.KIND,
             epsilon=1.0,
             delta=float(delta),
-            here=lambda _: masses(mechanism, 0),
-            there=lambda _: masses(mechanism, MOVE),
+            here=lambda _: masses(mechanism.law, 0),
+            there=lambda _: masses(mechanism.law, MOVE),
             exact=True,
         )
 
@@ -55,13 +55,12 @@ def attacks_on(kind: type[AddedNoise]) -> tuple[tuple[Attack | Drawn, ...], tupl
     return (loss(name, sound), drawn, sides), (loss(f"{name} {flaw}", weak), drawn.twin)
 
 
-def masses(mechanism: AddedNoise, moved: int) -> Array:
+def masses(law: object, moved: int) -> Array:
     """The probabilities of a number that is 0 or ``moved``, with noise: from below all that counts to above it."""
     import numpy as np
 
-    law = mechanism.law
     if not isinstance(law, WholeNumberLaw):
-        raise InvalidInput(f"{mechanism.KIND} has no law on whole numbers to be attacked; no verdict was given.")
+        raise InvalidInput(f"{type(law).__name__} is no law on whole numbers to be attacked; no verdict was given.")
     reach = int(law.margin(BEYOND)) + MOVE
     tails: list[Fraction] = [law.tail(size).high for size in range(2 * reach + 1)]  # type: ignore[attr-defined]  # each has one
 

@@ -32,6 +32,7 @@ from sfumato.audit.numbers import (
     touched,
 )
 from sfumato.audit.product import PRODUCT, PRODUCT_BOUNDS
+from sfumato.audit.product_sites import SITES, WEAK_SITES
 from sfumato.audit.searches import SEARCHES
 from sfumato.audit.series import claimed, series, told
 from sfumato.audit.supports import float_laplace, support
@@ -269,6 +270,7 @@ ATTACKS: tuple[Attack | Drawn, ...] = (
     *_BY_HAND,
     *DRAWN,
     *PRODUCT,
+    *SITES,
     *SEARCHES,
     *PRODUCT_BOUNDS,
     MEMBERSHIP,
@@ -376,6 +378,8 @@ TWINS: tuple[Attack | Drawn, ...] = (
     RESAMPLED,
     *(attack.twin for attack in DRAWN),
     *(attack.twin for attack in (*PRODUCT, *SEARCHES) if attack.kind not in _SEEN),
+    *WEAK_SITES,
+    *(attack.twin for attack in SITES if isinstance(attack, Drawn)),
     *(attack for _, broken in _MADE for attack in broken),
 )
 

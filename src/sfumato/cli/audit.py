@@ -84,7 +84,7 @@ def _shown(verdicts: "list[tuple[Verdict, bool]]", confidence: float) -> None:
         "distribution that they are stated to have. How each row was attacked, and its own confidence: --json."
     ]
     if skipped := sorted({verdict.skipped for verdict, _ in verdicts if verdict.skipped is not None}):
-        notes.append(f"Of rows that were not attacked: {'; '.join(skipped)}.")
+        notes.append(f"Rows {'; '.join(skipped)}.")
     show_audits(HEADS, lines, notes)
 
 

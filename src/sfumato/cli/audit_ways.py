@@ -124,7 +124,7 @@ def _notes(rows: "list[WayAudited]", confidence: float) -> list[str]:
         notes.append("By the curve: the least Gaussian curve that is not refuted, where noise is stated as Gaussian.")
     notes.append("How each row was attacked: --json.")
     if skipped := sorted({row.skipped for row in rows if row.skipped is not None}):
-        notes.append(f"Of rows that were not attacked: {'; '.join(skipped)}.")
+        notes.append(f"Rows {'; '.join(skipped)}.")
     return notes
 
 
