@@ -12,6 +12,7 @@ from sfumato.audit.numbers import noisy
 from sfumato.audit.supports import support
 from sfumato.audit.verdict import Attack, Drawn
 from sfumato.core.foreign import Array
+from sfumato.core.query import Law
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.laws.margins import WholeNumberLaw
@@ -55,7 +56,7 @@ def attacks_on(kind: type[AddedNoise]) -> tuple[tuple[Attack | Drawn, ...], tupl
     return (loss(name, sound), drawn, sides), (loss(f"{name} {flaw}", weak), drawn.twin)
 
 
-def masses(law: object, moved: int) -> Array:
+def masses(law: Law, moved: int) -> Array:
     """The probabilities of a number that is 0 or ``moved``, with noise: from below all that counts to above it."""
     import numpy as np
 

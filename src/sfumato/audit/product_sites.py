@@ -73,7 +73,7 @@ def passed_on(size: int) -> Played:
         raise SfumatoError("the certificate is not that of a graph network; nothing was audited.")
     steps = min(said.query.message_steps(said.mechanism, RECORD), WIDTH / needed(1.0, DELTA))
     law = error_laws.RoundedGaussian(sigma=Fraction(WIDTH))
-    return Played(cells=numbers(law), draws=np.rint(told.model.gathered.double().numpy().ravel() * steps))
+    return Played(cells=numbers(law), draws=np.rint(np.asarray(told.model.gathered, dtype=np.float64).ravel() * steps))
 
 
 def _moved(name: str, mechanism: SharedSkellam) -> Attack:
