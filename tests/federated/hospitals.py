@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.federated import Agreement, Consortium, Hospital, InProcess
+from sfumato.federated import Consortium, Hospital, InProcess, SiteAgreement
 from sfumato.federated.hospital import Committee
 from sfumato.tables.table import Table
 
@@ -52,7 +52,7 @@ def network(
     vaults = {name: sf.Vault(unit=UNIT, budget=sf.Budget(epsilon=budget, delta=1e-6), name=name) for name in rows}
     members = {name: vault.public_key for name, vault in vaults.items()}
     said = committees or {}
-    paper = Agreement(members=members, missing=missing, sites_per_person=sites_per_person, least_sites=2)
+    paper = SiteAgreement(members=members, missing=missing, sites_per_person=sites_per_person, least_sites=2)
     sites = {}
     for name, own in rows.items():
         frame = pa.table({**own, "died": [age > 45 for age in own["age"]]})

@@ -18,7 +18,7 @@ from sfumato.core.documents import canonical
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused
-from sfumato.federated import Agreement, Hospital, PersonRounding, SiteProposal, SumPhase
+from sfumato.federated import Hospital, PersonRounding, SiteAgreement, SiteProposal, SumPhase
 from sfumato.federated.messages import opened, packed, unpacked
 from sfumato.federated.proposal import SiteVote
 from sfumato.federated.server import _listed
@@ -76,7 +76,7 @@ def test_a_question_with_less_protection_than_was_agreed_is_declined(four: Netwo
 
 def test_colluders_that_were_agreed_are_not_left_out() -> None:
     keys = {name: SigningKey.new().public_text for name in "abcdefg"}
-    paper = Agreement(members=keys, sites_per_person=1, missing=1, colluding=1)
+    paper = SiteAgreement(members=keys, sites_per_person=1, missing=1, colluding=1)
     with pytest.raises(Refused, match="what protects them"):
         paper.check(_proposal(tuple(keys.values()), colluding=0))
     paper.check(_proposal(tuple(keys.values()), colluding=2))
@@ -89,7 +89,7 @@ def _proposal(sites: tuple[str, ...], *, colluding: int) -> SiteProposal:
 
 def test_a_round_of_too_few_sites_is_not_begun(four: Network) -> None:
     asked = caught(four.stays, four.consortium.connect)
-    paper = Agreement(
+    paper = SiteAgreement(
         members={name: site.public_key for name, site in four.sites.items()}, missing=1, sites_per_person=2
     )
     assert paper.least_sites == 3
@@ -168,7 +168,7 @@ def lasting(tmp_path: Path) -> Iterator[tuple[Callable[[], Hospital], list[Hospi
     table = vault.table(ROWS, name="visits", version="2026-10", limit=ONCE)
     vaults = [sf.Vault(unit=PATIENT, budget=sf.Budget(epsilon=5, delta=1e-6), name=name) for name in "bcd"]
     members = {"a": vault.public_key, **{name: one.public_key for name, one in zip("bcd", vaults, strict=True)}}
-    paper = Agreement(members=members, sites_per_person=1, missing=1)
+    paper = SiteAgreement(members=members, sites_per_person=1, missing=1)
     others = [Hospital(one.table(ROWS, name="visits", version="1", limit=ONCE), agreement=paper) for one in vaults]
     asks = sf.consortium(
         name="net", unit=PATIENT, budget=sf.Budget(epsilon=5, delta=1e-6), sites=members, missing=1, sites_per_person=1

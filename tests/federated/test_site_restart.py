@@ -8,7 +8,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.signature import SigningKey
 from sfumato.errors import Refused
-from sfumato.federated import Agreement, Hospital, InProcess, SumPhase
+from sfumato.federated import Hospital, InProcess, SiteAgreement, SumPhase
 from sfumato.federated.messages import packed, unpacked
 from sfumato.federated.site_rounds import SiteRound, SiteRounds
 from sfumato.governance.ledger import Ledger
@@ -30,7 +30,7 @@ def reopened(home: Home, folder: Path, members: dict[str, str]) -> tuple[Ledger,
     return (
         ledger,
         vault,
-        Hospital(table, agreement=Agreement(members=members or south, sites_per_person=1), folder=folder),
+        Hospital(table, agreement=SiteAgreement(members=members or south, sites_per_person=1), folder=folder),
     )
 
 
@@ -93,7 +93,7 @@ def test_a_site_that_is_killed_after_its_charge_sends_the_stored_numbers(tmp_pat
     ledger.close()
     there = Hospital(
         south.table(ROWS, name="visits", version="1", limit=ONCE),
-        agreement=Agreement(members=members, sites_per_person=1),
+        agreement=SiteAgreement(members=members, sites_per_person=1),
     )
     transport = Restarting(home, folder, members, there)
     network = sf.consortium(

@@ -26,11 +26,11 @@ def across(size: int) -> Played:
     """Counts of empty groups across three hospitals."""
     import numpy as np
 
-    from sfumato.federated import Agreement, Hospital, InProcess
+    from sfumato.federated import Hospital, InProcess, SiteAgreement
 
     vaults = [Vault(unit=RECORD, budget=LARGE, name=f"site {place}") for place in range(3)]
     members = {f"site {place}": vault.public_key for place, vault in enumerate(vaults)}
-    paper = Agreement(members=members, sites_per_person=1, missing=1)
+    paper = SiteAgreement(members=members, sites_per_person=1, missing=1)
     tables = [invented_table(vault, {"g": []}, keys={"g": range(size)}) for vault in vaults]
     network = consortium(
         name="audit",

@@ -9,7 +9,7 @@ from sfumato.federated.shared_skellam import SharedSkellam
 from sfumato.federated.summed import AcrossSites, SiteShare
 
 if TYPE_CHECKING:
-    from sfumato.federated.agreement import Agreement
+    from sfumato.federated.agreement import SiteAgreement
     from sfumato.federated.allocation import CountedNoise, RoundAllocation, allocate
     from sfumato.federated.consortium import Consortium
     from sfumato.federated.hospital import Hospital
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
 
 _HOME = {
-    "Agreement": "agreement",
+    "SiteAgreement": "agreement",
     "Consortium": "consortium",
     "CountedNoise": "allocation",
     "Hospital": "hospital",
@@ -51,7 +51,6 @@ _HOME = {
 __all__ = [
     "KIND",
     "AcrossSites",
-    "Agreement",
     "Consortium",
     "CountedNoise",
     "Hospital",
@@ -64,6 +63,7 @@ __all__ = [
     "ServerTrust",
     "SharedNoise",
     "SharedSkellam",
+    "SiteAgreement",
     "SiteProposal",
     "SiteShare",
     "SumPhase",

@@ -9,11 +9,11 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.parties import Parties, ServerTrust
 from sfumato.federated.proposal import SiteProposal
 
-__all__ = ["Agreement"]
+__all__ = ["SiteAgreement"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class SiteAgreement:
     """What is written in the contract of a consortium, as one site holds it against every question.
 
     ``members`` are the public keys of all sites by name. One person may be in ``sites_per_person`` of them, which has
@@ -25,7 +25,7 @@ class Agreement:
 
     >>> from sfumato.core.signature import SigningKey
     >>> members = {name: SigningKey.new().public_text for name in ("north", "south", "west")}
-    >>> Agreement(members=members, sites_per_person=1, missing=1).least_sites
+    >>> SiteAgreement(members=members, sites_per_person=1, missing=1).least_sites
     2
     """
 

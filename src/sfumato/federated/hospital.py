@@ -12,7 +12,7 @@ from sfumato.core.interrupts import attempt
 from sfumato.core.question import Intended
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Refused, SfumatoError
-from sfumato.federated.agreement import Agreement
+from sfumato.federated.agreement import SiteAgreement
 from sfumato.federated.export_gate import ExportGate
 from sfumato.federated.masks import lane
 from sfumato.federated.messages import SumPhase, fingerprint, sealed, unpacked
@@ -56,7 +56,7 @@ class Hospital:
         self,
         table: Table,
         *,
-        agreement: Agreement,
+        agreement: SiteAgreement,
         committee: Committee = _everything,
         folder: str | Path | None = None,
     ) -> None:
@@ -64,8 +64,8 @@ class Hospital:
         if held is None:
             raise InvalidInput("a site has a table as its vault declared it; nothing was done. Give vault.table(…).")
         self._table, self._store, self._notary = table, held.store, held.notary
-        if not isinstance(agreement, Agreement):
-            raise InvalidInput("a site says what it agreed to: agreement=federated.Agreement(…). Nothing was done.")
+        if not isinstance(agreement, SiteAgreement):
+            raise InvalidInput("a site says what it agreed to: agreement=federated.SiteAgreement(…). Nothing was done.")
         if self.public_key not in agreement.members.values():
             raise InvalidInput("the members do not name this site's key, vault.public_key; nothing was done.")
         self._agreement, self._declined, self._one_at_a_time = agreement, dict[str, str](), RLock()
