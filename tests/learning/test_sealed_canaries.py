@@ -198,3 +198,11 @@ def test_scores_are_made_of_weights_and_canaries_alone() -> None:
         moved = -done.model.weight.detach().double().numpy()[0, 3:23]
         found = done.canaries.scores(done.model)
         assert np.allclose(found, moved if score == "gradient" else 2 * moved, atol=1e-6)
+
+
+def test_canaries_in_a_mapped_file_are_read_and_not_taken_for_zeros(tmp_path: Path) -> None:
+    rows = np.arange(1200, dtype=np.float32).reshape(400, 3)
+    np.save(tmp_path / "canaries.npy", rows)
+    mapped = np.load(tmp_path / "canaries.npy", mmap_mode="r")
+    sealed = Canaries(mapped, np.arange(400)).sealed()
+    assert np.array_equal(sealed.inputs[0].numpy(), rows)

@@ -21,7 +21,7 @@ from sfumato.core.exact import Exact, natural, probability
 from sfumato.errors import InvalidInput
 from sfumato.learning.canary_commitment import commitment
 from sfumato.learning.given import GivenRows
-from sfumato.learning.given_rows import given_tensor, typed
+from sfumato.learning.given_rows import typed, whole_tensor
 from sfumato.noise.words import SystemWords
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Canaries:
         confidence: Exact = Fraction(19, 20),
     ) -> None:
         parts = [
-            given_tensor(typed(part)).detach().cpu().clone()
+            whole_tensor(typed(part)).detach().cpu().clone()
             for part in (*(inputs if isinstance(inputs, tuple) else (inputs,)), targets)
         ]
         if any(part.ndim == 0 or len(part) != len(parts[0]) for part in parts):
