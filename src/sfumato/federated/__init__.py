@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from sfumato.federated.allocation import CountedNoise, RoundAllocation, allocate
     from sfumato.federated.consortium import Consortium
     from sfumato.federated.hospital import Hospital
+    from sfumato.federated.http_server import HttpTransport
+    from sfumato.federated.http_site import HttpSite
     from sfumato.federated.in_process import round_in_process
     from sfumato.federated.messages import SumPhase
     from sfumato.federated.parties import Parties, ServerTrust
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.federated.shared_noise import SharedNoise
     from sfumato.federated.site import SumSite
     from sfumato.federated.terms import RoundTerms
-    from sfumato.federated.transports import InProcess, Transport
+    from sfumato.federated.transports import InProcess, Transport, TransportToAll
     from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
 
 _HOME = {
@@ -29,6 +31,8 @@ _HOME = {
     "Consortium": "consortium",
     "CountedNoise": "allocation",
     "Hospital": "hospital",
+    "HttpSite": "http_site",
+    "HttpTransport": "http_server",
     "InProcess": "transports",
     "NoiseVerdict": "zero_round",
     "Parties": "parties",
@@ -42,6 +46,7 @@ _HOME = {
     "SumServer": "server",
     "SumSite": "site",
     "Transport": "transports",
+    "TransportToAll": "transports",
     "allocate": "allocation",
     "noise_verdict": "zero_round",
     "round_in_process": "in_process",
@@ -54,6 +59,8 @@ __all__ = [
     "Consortium",
     "CountedNoise",
     "Hospital",
+    "HttpSite",
+    "HttpTransport",
     "InProcess",
     "NoiseVerdict",
     "Parties",
@@ -71,6 +78,7 @@ __all__ = [
     "SumServer",
     "SumSite",
     "Transport",
+    "TransportToAll",
     "allocate",
     "noise_verdict",
     "round_in_process",

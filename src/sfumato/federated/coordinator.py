@@ -9,7 +9,7 @@ from sfumato.federated.messages import SumPhase, packed
 from sfumato.federated.proposal import SiteProposal, SiteVote
 from sfumato.federated.server import SumServer
 from sfumato.federated.terms import RoundTerms
-from sfumato.federated.transports import Transport
+from sfumato.federated.transports import Transport, ask_all
 
 __all__ = ["Agreed", "agreed", "summed"]
 
@@ -25,8 +25,9 @@ class Agreed:
 def agreed(proposal: SiteProposal, sites: Mapping[str, str], transport: Transport) -> Agreed:
     """Let all sites vote; give the terms of those who join. No key was made and nothing was charged until then."""
     request, votes, roster = packed([PROPOSE.encode(), proposal.to_json().encode()]), {}, []
+    answers = ask_all(transport, dict.fromkeys(sites.values(), request))
     for name, key in sites.items():
-        vote = _vote(transport.ask(key, request), key, proposal.digest)
+        vote = _vote(answers[key], key, proposal.digest)
         votes[name] = "silent" if vote is None else "joins" if vote.joins else "declined"
         if votes[name] == "joins":
             roster.append(key)
@@ -52,8 +53,8 @@ def summed(proposal: SiteProposal, terms: RoundTerms, transport: Transport) -> S
         request = packed([phase.value.encode(), digest, told])
         if phase is SumPhase.ADVERTISE:
             request = packed([phase.value.encode(), proposal.to_json().encode(), *map(str.encode, terms.roster)])
-        for place in server.awaited:
-            answer = transport.ask(terms.roster[place - 1], request)
+        asked = [terms.roster[place - 1] for place in server.awaited]
+        for answer in ask_all(transport, dict.fromkeys(asked, request)).values():
             if answer is not None:
                 server = _received(server, answer)
         server, told = server.close()

@@ -1,12 +1,12 @@
 """How a coordinator reaches sites: bytes to a site, and its answer or nothing."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sfumato.errors import SfumatoError
 from sfumato.federated.hospital import Hospital
 
-__all__ = ["InProcess", "Transport"]
+__all__ = ["InProcess", "Transport", "TransportToAll", "ask_all"]
 
 
 class Transport(Protocol):
@@ -15,6 +15,22 @@ class Transport(Protocol):
     def ask(self, site: str, request: bytes) -> bytes | None:
         """What a site answers; None where it does not."""
         ...
+
+
+@runtime_checkable
+class TransportToAll(Transport, Protocol):
+    """A transport that asks several sites at the same time, which need not wait for each other."""
+
+    def ask_all(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+        """What each site answers to its own request; None where it does not."""
+        ...
+
+
+def ask_all(transport: Transport, requests: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+    """Ask each site its own request: all at once where the transport can, else one after the other."""
+    if isinstance(transport, TransportToAll):
+        return transport.ask_all(requests)
+    return {site: transport.ask(site, request) for site, request in requests.items()}
 
 
 class InProcess:
