@@ -4,9 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from sfumato.errors import SfumatoError
-from sfumato.federated.hospital import Hospital
 
-__all__ = ["InProcess", "Transport", "TransportToAll", "ask_all"]
+__all__ = ["AnsweringSite", "InProcess", "Transport", "TransportToAll", "ask_all"]
+
+
+class AnsweringSite(Protocol):
+    """A site: for questions about tables, or for training runs."""
+
+    @property
+    def public_key(self) -> str:
+        """The key that it is known by."""
+        ...
+
+    def answer(self, request: bytes) -> bytes:
+        """What it answers to what a coordinator sent."""
+        ...
 
 
 class Transport(Protocol):
@@ -39,7 +51,7 @@ class InProcess:
     ``silent`` says of which sites, by public key, how many answers arrive before they fall silent.
     """
 
-    def __init__(self, sites: Sequence[Hospital], *, silent: Mapping[str, int] | None = None) -> None:
+    def __init__(self, sites: Sequence[AnsweringSite], *, silent: Mapping[str, int] | None = None) -> None:
         self._sites = {site.public_key: site for site in sites}
         self._silent = dict(silent or {})
 
