@@ -1,10 +1,12 @@
 """How a coordinator reaches sites: bytes to a site, and its answer or nothing."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sfumato.errors import SfumatoError
-from sfumato.federated.hospital import Hospital
+
+if TYPE_CHECKING:
+    from sfumato.federated.hospital import Hospital
 
 __all__ = ["InProcess", "Transport", "TransportToAll", "ask_all"]
 
@@ -39,7 +41,7 @@ class InProcess:
     ``silent`` says of which sites, by public key, how many answers arrive before they fall silent.
     """
 
-    def __init__(self, sites: Sequence[Hospital], *, silent: Mapping[str, int] | None = None) -> None:
+    def __init__(self, sites: "Sequence[Hospital]", *, silent: Mapping[str, int] | None = None) -> None:
         self._sites = {site.public_key: site for site in sites}
         self._silent = dict(silent or {})
 
