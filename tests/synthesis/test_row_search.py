@@ -36,7 +36,7 @@ def searching(rows: Codes, allowed: NDArray[np.bool_] | None = None) -> row_sear
     may = nothing_forbidden(LAYOUT) if allowed is None else allowed
     aim = drawn(9)
     pairs = LAYOUT.pair_counts(aim) / np.float32(ROWS)
-    triples = {table: shares(aim, table) for table in THREES}
+    triples: dict[tuple[int, ...], NDArray[np.float32]] = {table: shares(aim, table) for table in THREES}
     everything = np.ones((5, 5), dtype=np.bool_)
     return row_search._State(rows, pairs, may, LAYOUT, triples, everything)
 
