@@ -13,6 +13,7 @@ from sfumato.core.events import (
     PoissonSampled,
     PrivacyEvent,
     Repeated,
+    SampledOccurrences,
     Skellam,
     Stated,
     Tuned,
@@ -120,6 +121,8 @@ def _sampled(event: PrivacyEvent) -> bool:
         rest = tuple(part for part in event.events if not _sampled(part))
         return len(rest) < len(event.events) and (not rest or _gaussian_parts(Composed(events=rest)) is not None)
     step = event.event if isinstance(event, Repeated) and event.times else event
+    if isinstance(step, SampledOccurrences):
+        return True
     return isinstance(step, PoissonSampled) and isinstance(step.event, Gaussian)
 
 
