@@ -190,7 +190,7 @@ class Consortium:
             sites=self._sites,
             parties=self._parties,
             sites_per_person=self._per_person,
-            transport=lambda: self._reached,
+            transport=lambda: self._signed,
             n_units=n_units,
             records=max_records_per_unit,
             clip=clip,
