@@ -54,8 +54,8 @@ def likelihoods(
     return np.asarray(score.sum(axis=1))
 
 
-# Where a release says next to nothing about anybody, scores inside and outside have one law: their area has the mean 1/2
-# and the standard deviation of the rank test. 6.5 of these have a chance below 1e-10, and what ε = 1 adds stays below 0.2.
+# Where a release says next to nothing about anybody, scores inside and outside have one law: their area has mean 1/2
+# and the standard deviation of the rank test. 6.5 of these have a chance below 1e-10.
 MOST = 0.5 + 6.5 * math.sqrt((INSIDE + OUTSIDE + 1) / (12 * INSIDE * OUTSIDE))
 
 
