@@ -23,7 +23,7 @@ from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.federated.training.site_run import RunRound, SiteRun
 from sfumato.federated.training.training_proposal import TrainingProposal
 from sfumato.federated.training.written import written
-from sfumato.gate.sealed import locked
+from sfumato.gate.sealed import locked, read_sealed, write_sealed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.person_updates import PersonUpdates
 
@@ -272,13 +272,23 @@ class TrainingSite:
             )
             self._runs[digest] = self._made(proposal, digest, opened).resume()
         charged = self._runs[digest].round if digest in self._runs else None
-        return charged or self._begun.get(digest)
+        return charged or self._uncharged(digest)
+
+    def _uncharged(self, digest: str) -> RunRound | None:
+        """The round whose keys were made before anything was charged or read."""
+        if digest not in self._begun and self._folder is not None and self._path(digest, "begun").exists():
+            _, _, body = read_sealed(self._path(digest, "begun"), self._gate.secret("begun"), what=SiteRun.WHAT)
+            self._begun[digest] = RunRound.from_bytes(body, self._key)
+        return self._begun.get(digest)
 
     def _keep(self, digest: str, current: RunRound) -> None:
         if digest in self._runs:
             self._runs[digest].keep(current)
-        else:
-            self._begun[digest] = current
+            return
+        if self._folder is not None:
+            path, secret = self._path(digest, "begun"), self._gate.secret("begun")
+            write_sealed(path, secret, {"run": digest}, {}, current.to_bytes(), SiteRun.WHAT)
+        self._begun[digest] = current
 
     def _people_of(self, proposal: TrainingProposal) -> Contributions:
         digest = proposal.digest
