@@ -5,14 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
-from sfumato.errors import InvalidInput, Refused, SfumatoError
+from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError
 from sfumato.federated.agreement import SiteAgreement
 from sfumato.federated.messages import SumPhase, unpacked
 from sfumato.federated.proposal import SiteVote
@@ -26,6 +28,11 @@ from sfumato.federated.training.written import written
 from sfumato.gate.sealed import locked, read_sealed, write_sealed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.person_updates import PersonUpdates
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from sfumato.learning.trainer import Trainer
 
 __all__ = ["PROPOSE_RUN", "READY", "TRAIN", "RunCommittee", "TrainingSite"]
 
@@ -61,10 +68,11 @@ class TrainingSite:
         agreement: SiteAgreement,
         committee: RunCommittee = _everything,
         folder: str | Path | None = None,
+        heads: "Callable[[nn.Module, str, Exact], Trainer] | None" = None,
     ) -> None:
         if not isinstance(agreement, SiteAgreement):
             raise InvalidInput("a site says what it agreed to: agreement=federated.SiteAgreement(…). Nothing was done.")
-        self._gate, self._updates, self._dataset = gate, updates, dataset
+        self._gate, self._updates, self._dataset, self._heads = gate, updates, dataset, heads
         self._key, self._agreement, self._committee = gate.notary.key, agreement, committee
         if self.public_key not in agreement.members.values():
             raise InvalidInput("the members do not name this site's key, vault.public_key; nothing was done.")
@@ -97,6 +105,17 @@ class TrainingSite:
         self._left.add(run)
         if self._folder is not None:
             written(self._path(run, "left"), b"")
+
+    def head_trainer(self, model: "nn.Module", head: str, *, clip: Exact = 1) -> "Trainer":
+        """A trainer for a head of this site's own on a model that was trained with others; the body stays as it is.
+
+        ``head`` names the layers that are fitted, by the beginning of their names. ``fit`` of what is returned charges
+        this vault. A head is fitted after the run and is in no message: one that learned from raw rows during the run
+        would make what every person sends depend on all others, and no bound on one person would hold.
+        """
+        if self._heads is None:
+            raise NotDeclared("heads are fitted by a site that its vault made: vault.training_site(…).")
+        return self._heads(model, head, clip)
 
     def close(self) -> None:
         """Leave the folder to another process."""
