@@ -1090,6 +1090,46 @@ def an_allocation_counts_every_client_once(original: Any) -> Any:
     return lambda counted, rounds, size: original(CountedNoise.CLIENT, rounds, size)
 
 
+# ---------------------------------------------------------------------------------------------------- genomics
+
+
+@broken("sfumato.genomics.public_layer:_at_most", claims=["S3-20"], first=["500"])
+def a_patient_counts_with_more_than_was_said(original: Any) -> Any:
+    return lambda number, name: original(number + 1, name)
+
+
+@broken("sfumato.tables.contribution:contribution", claims=["S3-18"], first=["family"])
+def a_family_is_protected_as_if_it_were_one_person(original: Any) -> Any:
+    def contribution(unit: Any, *args: Any, **named: Any) -> Any:
+        return dataclasses.replace(original(unit, *args, **named), members=1)
+
+    return contribution
+
+
+@broken("sfumato.genomics.uniqueness:_genotypes", claims=["S3-19"], first=["genotypes"])
+def both_copies_of_a_gene_are_told_apart(original: Any) -> Any:
+    import numpy as np
+
+    def genotypes(gene: Any) -> Any:
+        return np.outer(gene, gene).ravel(), np.ones(len(gene) ** 2)
+
+    return genotypes
+
+
+@broken("sfumato.genomics.variants:_alleles", claims=["S3-23", "S3-25"], first=["vcf"])
+def a_missing_genotype_is_taken_for_the_reference(original: Any) -> Any:
+    return lambda genotype: original((genotype or "").replace(".", "0"))
+
+
+@broken("sfumato.genomics.supertypes:SupertypeTable._looked_up", claims=["S3-25"], first=["unknown"])
+def unknown_alleles_are_put_into_a_group(original: Any) -> Any:
+    def looked_up(self: Any, text: str) -> Any:
+        found = original(self, text)
+        return self.names[0] if isinstance(found, tuple) else found
+
+    return looked_up
+
+
 # ------------------------------------------------------------------------------------------------------- audit
 
 

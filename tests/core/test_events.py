@@ -16,6 +16,7 @@ from sfumato.core.events import (
     PoissonSampled,
     RandomizedResponse,
     Repeated,
+    SampledOccurrences,
     Skellam,
     Stated,
     Tuned,
@@ -34,6 +35,7 @@ EXAMPLES = (
     RandomizedResponse(epsilon=Fraction(1), categories=4),
     PoissonSampled(rate=Fraction(1, 100), event=LAPLACE),
     FixedSizeSampled(size=3, population=3, event=LAPLACE),
+    SampledOccurrences(rate=Fraction(1, 9), gone=1, changed=3, l2_squared=Fraction(1), sigma_squared=Fraction(9, 4)),
     *(
         Stated(guarantee=each)
         for each in (Pure(epsilon=Fraction(1)), Approximate(epsilon=Fraction(1), delta=Fraction(1, 10**30)))

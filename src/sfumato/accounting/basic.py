@@ -13,6 +13,7 @@ from sfumato.core.events import (
     PoissonSampled,
     PrivacyEvent,
     Repeated,
+    SampledOccurrences,
     Skellam,
     Stated,
     Tuned,
@@ -20,10 +21,11 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Guarantee, Pure
 from sfumato.errors import Refused
 
-__all__ = ["cost", "guarantee_of"]
+__all__ = ["WHOLE", "cost", "guarantee_of"]
 
 MOST = 10**7  # steps on samples that are accounted for: whoever checks a certificate does it, who did not choose them
 FINE = 5e-5  # of an ε that calibration found with the same
+WHOLE = (*range(2, 64), *range(64, 257, 8), 320, 384, 448, 512)  # orders at which sampled Skellam noise is accounted
 
 
 def guarantee_of(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
@@ -70,7 +72,18 @@ def _curve(event: PrivacyEvent) -> Guarantee | None:
             from sfumato.accounting import rdp  # it needs NumPy where a run has samples
 
             return rdp.compose(event)[0]
-    return None
+    return _skellam_rounds(event)
+
+
+def _skellam_rounds(event: PrivacyEvent) -> Guarantee | None:
+    """The Rényi curve of rounds of Skellam noise, each perhaps on a Poisson sample; None for any other event."""
+    step = event.event if isinstance(event, Repeated) and event.times else event
+    inner = step.event if isinstance(step, PoissonSampled) else step
+    if not isinstance(inner, Skellam):
+        return None
+    from sfumato.accounting import rdp  # it needs NumPy where a run has samples
+
+    return rdp.compose(event, orders=rdp.ORDERS if inner is step else WHOLE)[0]
 
 
 @lru_cache(maxsize=256)
@@ -108,6 +121,8 @@ def _sampled(event: PrivacyEvent) -> bool:
         rest = tuple(part for part in event.events if not _sampled(part))
         return len(rest) < len(event.events) and (not rest or _gaussian_parts(Composed(events=rest)) is not None)
     step = event.event if isinstance(event, Repeated) and event.times else event
+    if isinstance(step, SampledOccurrences):
+        return True
     return isinstance(step, PoissonSampled) and isinstance(step.event, Gaussian)
 
 

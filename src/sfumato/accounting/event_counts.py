@@ -3,7 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from sfumato.core.events import Composed, FixedSizeSampled, PoissonSampled, PrivacyEvent, Repeated, Tuned
+from sfumato.core.events import (
+    Composed,
+    FixedSizeSampled,
+    PoissonSampled,
+    PrivacyEvent,
+    Repeated,
+    SampledOccurrences,
+    Tuned,
+)
 from sfumato.errors import Refused
 
 __all__ = ["event_counts"]
@@ -49,6 +57,8 @@ def _samples(events: Iterable[PrivacyEvent]) -> set[type]:
         match event:
             case PoissonSampled() | FixedSizeSampled():
                 kinds |= {type(event)} | _samples([event.event])
+            case SampledOccurrences():
+                kinds.add(PoissonSampled)
             case Repeated():
                 kinds |= _samples([event.event])
             case Composed() | Tuned():

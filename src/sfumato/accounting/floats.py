@@ -18,7 +18,9 @@ __all__ = [
     "DEEPEST",
     "ELEMENTARY",
     "NORMAL",
+    "NUDGE",
     "PASSES",
+    "TINY",
     "TWIDDLE",
     "UNIT",
     "Array",
@@ -30,6 +32,11 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
+
+TINY = 2.0**-40
+"""Relative: 1024 times what exp, expm1 or log may be off."""
+NUDGE = 2.0**-46
+"""In ε, relative to 1 + |ε|: 16 times that, for sums and products of a few floats."""
 
 DEEPEST = 30.0
 NORMAL = 2.0**-40

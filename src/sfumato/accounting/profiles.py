@@ -13,9 +13,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.accounting import lattice, rdp
+from sfumato.accounting import lattice, occurrences, rdp
 from sfumato.accounting.event_counts import event_counts
-from sfumato.accounting.floats import ELEMENTARY, Array, float_down, float_up, normal_down, normal_up
+from sfumato.accounting.floats import (
+    ELEMENTARY,
+    NUDGE,
+    TINY,
+    Array,
+    float_down,
+    float_up,
+    normal_down,
+    normal_up,
+)
 from sfumato.core.events import (
     BoundedRange,
     DiscreteGaussian,
@@ -25,6 +34,7 @@ from sfumato.core.events import (
     PoissonSampled,
     PrivacyEvent,
     RandomizedResponse,
+    SampledOccurrences,
     Skellam,
     Stated,
     Tuned,
@@ -32,13 +42,11 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Pure
 from sfumato.errors import Unsupported
 
-__all__ = ["NUDGE", "DominatingPair", "Profile", "gaussian", "pair_of", "renyi"]
+__all__ = ["NUDGE", "TINY", "DominatingPair", "Profile", "gaussian", "pair_of", "renyi"]
 
 Profile = Callable[[Array], Array]
 
-TINY = 2.0**-40  # relative: 1024 times what exp, expm1 or log may be off
 FARTHEST = 600.0  # e^ε over any rate is a float up to here; losses are resolved up to 512
-NUDGE = 2.0**-46  # in ε, relative to 1 + |ε|: 16 times that, for sums and products of a few floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,8 @@ def _pair_of(event: PrivacyEvent) -> DominatingPair:
             return _both(_response(float_up(event.epsilon), event.categories))
         case Stated():
             return _both(_stated(event.guarantee))
+        case SampledOccurrences():
+            return _occurrences(event)
         case Skellam() | Tuned():
             return _both(_stated(rdp.compose(event)[0]))
     raise Unsupported(f"{event.KIND} has no profile; nothing was accounted.")
@@ -264,6 +274,20 @@ def _fixed_size(inner: DominatingPair, share: Fraction) -> Profile:
         return _clipped(np.where(epsilon < 0, -np.expm1(-size) + np.exp(-size) * value, value) * (1 + TINY))
 
     return profile
+
+
+def _occurrences(event: SampledOccurrences) -> DominatingPair:
+    """Vectors that come or go all at one end of a line, and those that change from one end to the other."""
+    several = event.gone + event.changed
+    moved = event.l2_squared / event.sigma_squared
+    if moved == 0 or several == 0:
+        return _both(_nothing)
+    if event.rate == 1:
+        return _both(gaussian((several + event.changed) ** 2 * moved))
+    here, there = occurrences.profile(several, event.changed, event.rate, moved), None
+    if event.gone:
+        there = occurrences.profile(event.changed, several, event.rate, moved)
+    return DominatingPair(remove=here, add=here if there is None else there)
 
 
 def _clipped(value: Array) -> Array:

@@ -1,25 +1,26 @@
 """Draws of sums across sites, and of the hops of a graph network, through the calls that users make."""
 
 from fractions import Fraction
+from functools import cache
 
 from sfumato import laws as error_laws
 from sfumato.audit import added_noise
 from sfumato.audit.added_noise import MOVE, masses
 from sfumato.audit.fit import Played, numbers
 from sfumato.audit.invented_table import invented_table
-from sfumato.audit.product import DELTA, LEARNING, RECORD, needed, weak
+from sfumato.audit.product import DELTA, LARGE, LEARNING, RECORD, needed, noise_of_sums, weak
 from sfumato.audit.verdict import Attack, Drawn
 from sfumato.core.budget import Budget
 from sfumato.core.foreign import Array
+from sfumato.core.units import user
 from sfumato.errors import SfumatoError
 from sfumato.federated.shared_skellam import SharedSkellam, shared_variance
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
+from sfumato.learning.graph_networks.sampled_roots import NoisyRootSums
 from sfumato.learning.noisy_sums import WIDTH
 from sfumato.vault import Vault, consortium
 
 __all__ = ["SITES", "WEAK_SITES"]
-
-LARGE = Budget(epsilon=1_000, delta=1e-6)
 
 
 def across(size: int) -> Played:
@@ -76,6 +77,60 @@ def passed_on(size: int) -> Played:
     return Played(cells=numbers(law), draws=np.rint(np.asarray(told.model.gathered, dtype=np.float64).ravel() * steps))
 
 
+def rooted(size: int) -> Played:
+    """One step on roots that have no gradient, of which every other one is drawn: what is learned is noise alone.
+
+    How much there must be is worked out anew for a node that is in three subgraphs, of which some are drawn.
+    """
+    import numpy as np
+    import torch
+
+    from sfumato.learning import GraphNodes
+
+    vault = Vault(unit=user("name", relation="add/remove"), budget=LARGE, name="audit")
+    width = min(size // 4, 400)
+    nodes = GraphNodes(
+        np.zeros((2, width), dtype=np.float32),
+        np.array([0, 1]),
+        names=[0, 1],
+        lists=[[], []],
+        roster=[0, 1],
+        classes=2,
+        n_units=2,
+        name="node",
+    )
+    layer = torch.nn.Linear(2 * width, 2, bias=False)
+    torch.nn.init.zeros_(layer.weight)
+    trainer = vault.graph_network(layer, data=nodes, recipients=2, method="subgraphs")
+    told = trainer.fit(epsilon=1, delta=DELTA, steps=1, batch=1, lr=1.0, progress=False)
+    said = told.release.statement
+    if not isinstance(said.mechanism, NoisyRootSums):
+        raise SfumatoError("the certificate is not that of sampled roots; nothing was audited.")
+    least = max(float(said.mechanism.clips), _rooted_noise())
+    sums = -np.asarray(next(told.model.parameters()).detach(), dtype=np.float64)  # of a batch that expects one root
+    return noise_of_sums(sums, told.release, said.mechanism.pitch(said.sensitivity), least)
+
+
+@cache
+def _rooted_noise() -> float:
+    """The noise, in clips, at which the charge holds for one root that goes and two that change, each drawn half of the
+    time; by a fine grid of floats."""
+    import numpy as np
+    from scipy.special import ndtr
+
+    line, low, high = np.linspace(-60, 60, 200_001), 1.0, 100.0
+
+    def broken(sigma: float) -> bool:
+        here = sum(chance * ndtr((k - line * sigma) / sigma) for k, chance in enumerate((1 / 8, 3 / 8, 3 / 8, 1 / 8)))
+        there = sum(chance * ndtr((-k - line * sigma) / sigma) for k, chance in enumerate((1 / 4, 1 / 2, 1 / 4)))
+        return float((here - np.e * there).max()) > DELTA
+
+    for _ in range(40):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if broken(middle) else (low, middle)
+    return low
+
+
 def _moved(name: str, mechanism: SharedSkellam) -> Attack:
     """A number that one person moves by 3, with the noise that honest sites leave in it."""
     return Attack(
@@ -98,6 +153,7 @@ SITES: tuple[Attack | Drawn, ...] = (
     _moved("across sites: what honest sites leave", SharedSkellam(variance=_VARIANCE)),
     weak("across sites: counts", SharedSkellam.KIND, across, delta=DELTA, draws=1_500),
     weak("graph network: sums of a hop", NoisyGraphSums.KIND, passed_on, delta=DELTA, draws=2_000, needs=LEARNING),
+    weak("graph network: sampled roots", NoisyRootSums.KIND, rooted, delta=DELTA, draws=2_000, needs=LEARNING),
 )
 
 WEAK_SITES = (_moved("across sites: half of the noise leaves with a colluder", SharedSkellam(variance=_VARIANCE / 2)),)

@@ -16,6 +16,7 @@ from sfumato.errors import InvalidInput, Unsupported
 
 __all__ = [
     "EVENTS",
+    "MOST_OCCURRENCES",
     "BoundedRange",
     "Composed",
     "DiscreteGaussian",
@@ -26,11 +27,14 @@ __all__ = [
     "PrivacyEvent",
     "RandomizedResponse",
     "Repeated",
+    "SampledOccurrences",
     "Skellam",
     "Stated",
     "Tuned",
     "from_json",
 ]
+
+MOST_OCCURRENCES = 2**12  # each number of vectors that can be kept has a Gaussian law of its own
 
 
 class _Written:
@@ -189,6 +193,31 @@ class FixedSizeSampled(_Written):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SampledOccurrences(_Written):
+    """Vectors of norm at most √l2_squared are kept with probability ``rate`` each and added up, with Gaussian noise.
+
+    Each is kept independently and in secret; N(0, sigma_squared·I) goes onto the sum of those kept. Neighbouring inputs
+    differ by one unit that comes or goes: ``gone`` of the vectors come or go with it, and ``changed`` others are there
+    with it and without it, but as other vectors. Add/remove only.
+    """
+
+    KIND: ClassVar[str] = "event.sampled_occurrences"
+    VERSION: ClassVar[int] = 1
+    rate: Fraction
+    gone: int
+    changed: int
+    l2_squared: Fraction
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", positive(probability(self.rate, "rate"), "rate"))
+        natural(self.gone, "gone", least=0, most=MOST_OCCURRENCES)
+        natural(self.changed, "changed", least=0, most=MOST_OCCURRENCES)
+        object.__setattr__(self, "l2_squared", non_negative(self.l2_squared, "l2 squared"))
+        object.__setattr__(self, "sigma_squared", positive(self.sigma_squared, "sigma squared"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stated(_Written):
     """Something of which no more is known than the guarantee it has."""
 
@@ -252,6 +281,7 @@ PrivacyEvent = (
     | RandomizedResponse
     | PoissonSampled
     | FixedSizeSampled
+    | SampledOccurrences
     | Stated
     | Repeated
     | Composed
@@ -267,6 +297,7 @@ EVENTS = (
     RandomizedResponse,
     PoissonSampled,
     FixedSizeSampled,
+    SampledOccurrences,
     Stated,
     Repeated,
     Composed,

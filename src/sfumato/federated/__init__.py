@@ -7,6 +7,9 @@ from sfumato.core.data_kind import DataKind
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.shared_skellam import SharedSkellam
 from sfumato.federated.summed import AcrossSites, SiteShare
+from sfumato.federated.training.federated_training import FederatedTraining
+from sfumato.federated.training.shared_rounds import SharedRounds
+from sfumato.federated.training.training_proposal import TrainingProposal
 
 if TYPE_CHECKING:
     from sfumato.federated.agreement import SiteAgreement
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from sfumato.federated.shared_noise import SharedNoise
     from sfumato.federated.site import SumSite
     from sfumato.federated.terms import RoundTerms
+    from sfumato.federated.training.federated_trainer import FederatedTrainer, TrainedAcrossSites
+    from sfumato.federated.training.server_optimizers import FedAdam, FedSGD
+    from sfumato.federated.training.training_site import TrainingSite
     from sfumato.federated.transports import InProcess, Transport, TransportToAll
     from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
 
@@ -30,6 +36,9 @@ _HOME = {
     "SiteAgreement": "agreement",
     "Consortium": "consortium",
     "CountedNoise": "allocation",
+    "FedAdam": "training.server_optimizers",
+    "FedSGD": "training.server_optimizers",
+    "FederatedTrainer": "training.federated_trainer",
     "Hospital": "hospital",
     "HttpSite": "http_site",
     "HttpTransport": "http_server",
@@ -45,6 +54,8 @@ _HOME = {
     "SumResult": "server",
     "SumServer": "server",
     "SumSite": "site",
+    "TrainedAcrossSites": "training.federated_trainer",
+    "TrainingSite": "training.training_site",
     "Transport": "transports",
     "TransportToAll": "transports",
     "allocate": "allocation",
@@ -58,6 +69,10 @@ __all__ = [
     "AcrossSites",
     "Consortium",
     "CountedNoise",
+    "FedAdam",
+    "FedSGD",
+    "FederatedTrainer",
+    "FederatedTraining",
     "Hospital",
     "HttpSite",
     "HttpTransport",
@@ -69,6 +84,7 @@ __all__ = [
     "RoundTerms",
     "ServerTrust",
     "SharedNoise",
+    "SharedRounds",
     "SharedSkellam",
     "SiteAgreement",
     "SiteProposal",
@@ -77,6 +93,9 @@ __all__ = [
     "SumResult",
     "SumServer",
     "SumSite",
+    "TrainedAcrossSites",
+    "TrainingProposal",
+    "TrainingSite",
     "Transport",
     "TransportToAll",
     "allocate",
@@ -87,7 +106,15 @@ __all__ = [
 
 KIND = DataKind(
     name="federated",
-    declarations=(AcrossSites, SharedSkellam, SiteProposal, SiteShare),
+    declarations=(
+        AcrossSites,
+        FederatedTraining,
+        SharedRounds,
+        SharedSkellam,
+        SiteProposal,
+        SiteShare,
+        TrainingProposal,
+    ),
     messages="sfumato.federated",
     plots={},
     store="sfumato.federated.consortium:ConsortiumStore",

@@ -2,15 +2,44 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from sfumato.core.exact import natural
 from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.parties import Parties, ServerTrust
-from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.signed_requests import opened_request
 
-__all__ = ["SiteAgreement"]
+__all__ = ["Proposed", "SiteAgreement"]
+
+
+class Proposed(Protocol):
+    """What is held against an agreement: who is asked, and what protects them."""
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The public keys of all who are asked."""
+        ...
+
+    @property
+    def sites_per_person(self) -> int:
+        """In how many sites one person may be."""
+        ...
+
+    @property
+    def missing(self) -> int:
+        """How many sites may leave."""
+        ...
+
+    @property
+    def colluding(self) -> int:
+        """How many sites may collude."""
+        ...
+
+    @property
+    def lying(self) -> bool:
+        """Whether the coordinator may send anything."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +87,7 @@ class SiteAgreement:
         """What a site is asked; refused where it is not the coordinator who asks, or somebody else is asked."""
         return opened_request(data, site=site, coordinator=self.coordinator)
 
-    def check(self, proposal: SiteProposal) -> None:
+    def check(self, proposal: Proposed) -> None:
         """Refuse a question to others than the members, or one that protects less than was agreed."""
         kept = (
             set(proposal.sites) <= set(self.members.values())

@@ -1,16 +1,17 @@
 """A consortium: questions about the people of several sites together, answered by one secure sum each."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from sfumato.core.budget import Budget
 from sfumato.core.data_kind import DataStore
 from sfumato.core.exact import Exact, natural
+from sfumato.core.extras import need
 from sfumato.core.interrupts import check_outside
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
@@ -36,6 +37,14 @@ from sfumato.tables.keys import KeyValue, keys_of
 from sfumato.tables.persons import ONE_ROW_A_PERSON, is_per_person
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from sfumato.federated.agreement import SiteAgreement
+    from sfumato.federated.training.federated_trainer import FederatedTrainer
+    from sfumato.federated.training.training_site import RunCommittee, TrainingSite
+    from sfumato.learning.units import Units
 
 __all__ = ["Consortium", "ConsortiumStore"]
 
@@ -90,6 +99,7 @@ class Consortium:
         folder: str | Path | None = None,
     ) -> None:
         self._notary, self._name, self._home = setting.notary, setting.name, setting.gate
+        self._setting = setting
         self._sites = {name: read_public_key(key) for name, key in sites.items()}
         trust = ServerTrust.LYING if lying else ServerTrust.CURIOUS
         self._parties = Parties(sites=len(self._sites), missing=missing, colluding=colluding, server=trust)
@@ -147,6 +157,46 @@ class Consortium:
             limit=limit,
             most_rows=None if limit is None else limit.rows,
             integers=frozenset(whole),
+        )
+
+    def trainer(
+        self,
+        model: "nn.Module",
+        *,
+        n_units: int,
+        name: str,
+        version: str = "1",
+        clip: Exact = 1,
+        max_records_per_unit: int = 1,
+        clients: str = "persons",
+        local_steps: int = 0,
+        local_lr: float = 0.1,
+    ) -> "FederatedTrainer":
+        """Declare a training run across the sites: a torch model, as each site has it, and ``n_units`` people in all.
+
+        ``clip`` is the l2 norm that the update of one person is held to. An update is a gradient (FedSGD), or with
+        ``local_steps`` what as many steps at ``local_lr`` on that person's rows do (FedAvg). Where ``clients`` are
+        ``"sites"``, each site has one update from all its rows. Denominators are declared: nobody counts people.
+        Nothing is asked and nothing is spent; :meth:`~sfumato.federated.FederatedTrainer.fit` asks the sites.
+        """
+        from sfumato.federated.training.federated_trainer import FederatedTrainer
+        from sfumato.federated.training.federated_training import FederatedTraining
+
+        return FederatedTrainer(
+            self._setting.sessions((FederatedTraining,), what="training run across sites"),
+            model,
+            consortium=self._name,
+            dataset=Dataset(name=name, edition=version),
+            sites=self._sites,
+            parties=self._parties,
+            sites_per_person=self._per_person,
+            transport=lambda: self._signed,
+            n_units=n_units,
+            records=max_records_per_unit,
+            clip=clip,
+            clients=clients,
+            local_steps=local_steps,
+            local_lr=local_lr,
         )
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
@@ -376,4 +426,37 @@ class ConsortiumStore:
             sites_per_person=sites_per_person,
             transport=transport,
             folder=folder,
+        )
+
+    def training_site(
+        self,
+        model: "nn.Module",
+        loss: "Callable[..., Tensor]",
+        *,
+        data: "Units",
+        agreement: "SiteAgreement",
+        committee: "RunCommittee | None" = None,
+        folder: str | Path | None = None,
+    ) -> "TrainingSite":
+        """Declare that this vault takes part in training across sites; nothing is read, sent or spent.
+
+        ``model`` and ``loss`` are this site's own code: no code comes from a coordinator, and a run about a model of
+        another form is declined. ``agreement`` is what the sites agreed on, ``committee`` says yes or no to each run
+        before any key is made, and in ``folder``, with a ledger that lasts, runs outlive the process.
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.federated.training.federated_training import FederatedTraining
+        from sfumato.federated.training.training_site import TrainingSite
+        from sfumato.learning.person_updates import PersonUpdates
+
+        data.check(self._setting.unit)
+        data.check_home(self._setting.notary)
+        said = {} if committee is None else {"committee": committee}
+        return TrainingSite(
+            self._setting.sessions((FederatedTraining,), what="training run across sites"),
+            PersonUpdates(model, loss, data),
+            data.dataset,
+            agreement=agreement,
+            folder=folder,
+            **said,
         )

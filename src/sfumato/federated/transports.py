@@ -1,14 +1,24 @@
 """How a coordinator reaches sites: bytes to a site, and its answer or nothing."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from sfumato.errors import SfumatoError
 
-if TYPE_CHECKING:
-    from sfumato.federated.hospital import Hospital
+__all__ = ["AnsweringSite", "InProcess", "Transport", "TransportToAll", "ask_all"]
 
-__all__ = ["InProcess", "Transport", "TransportToAll", "ask_all"]
+
+class AnsweringSite(Protocol):
+    """A site: for questions about tables, or for training runs."""
+
+    @property
+    def public_key(self) -> str:
+        """The key that it is known by."""
+        ...
+
+    def answer(self, request: bytes) -> bytes:
+        """What it answers to what a coordinator sent."""
+        ...
 
 
 class Transport(Protocol):
@@ -41,7 +51,7 @@ class InProcess:
     ``silent`` says of which sites, by public key, how many answers arrive before they fall silent.
     """
 
-    def __init__(self, sites: "Sequence[Hospital]", *, silent: Mapping[str, int] | None = None) -> None:
+    def __init__(self, sites: Sequence[AnsweringSite], *, silent: Mapping[str, int] | None = None) -> None:
         self._sites = {site.public_key: site for site in sites}
         self._silent = dict(silent or {})
 
