@@ -256,7 +256,7 @@ class Consortium:
             if stored is not None:
                 self._rounds.drop(priced.question)
                 return delivered_again(stored)
-            begun = self._rounds.find(priced.question) or self._voted(priced, spend)
+            begun = (None if fresh else self._rounds.find(priced.question)) or self._voted(priced, spend)
             self._votes = dict(begun.votes)
             reservation = ledger.reserve(
                 priced.charge,
@@ -346,7 +346,7 @@ class Consortium:
     def _answered(self, priced: Priced[SharedSkellam], begun: OpenRound) -> tuple[AcrossSites, tuple[int, ...]]:
         """The question with what the round adds to it, and the sum in the steps of the question.
 
-        A round that gives no sum any more is forgotten; its charge is kept.
+        A round that too few sites answer is kept where it lasts: they may come back. One whose sum is foul is not.
         """
         asked = priced.query
         assert isinstance(asked, AcrossSites)  # noqa: S101 - it was priced as one
@@ -356,6 +356,14 @@ class Consortium:
 
         try:
             server = summed(begun, self._signed, keep)
+        except Refused as few:
+            if not self._rounds.lasts:
+                raise
+            raise Refused(
+                f"{str(few).partition(';')[0]}; the round is kept and its charge counts once. Ask again when the sites "
+                "are back; fresh=True (--fresh) begins another round, at another charge."
+            ) from None
+        try:
             result = server.result()
         except Refused:
             self._rounds.drop(priced.question)
