@@ -83,6 +83,7 @@ def unbounded(kinds: Iterable[str], attacks: Iterable[Attack | Drawn]) -> set[st
 BY_THEIR_DRAWS = {
     *("mechanism.adaptive_sums", "mechanism.correlated_sums", "mechanism.banded_sums"),
     *("mechanism.best_of_runs", "mechanism.confident_max", "mechanism.noisy_graph_sums"),
+    "mechanism.noisy_root_sums",
 }
 
 
@@ -142,7 +143,7 @@ def test_supports_are_attacked_wherever_noise_is_added() -> None:
     assert supports == {mechanism.KIND for mechanism in ADDITIVE}
     finite = {attack.kind for attack in ATTACKS if isinstance(attack, Attack) and attack.exact}
     sums = {
-        f"mechanism.{name}_sums" for name in ("noisy", "adaptive", "correlated", "banded", "noisy_graph")
+        f"mechanism.{name}_sums" for name in ("noisy", "adaptive", "correlated", "banded", "noisy_graph", "noisy_root")
     }  # on a lattice of floats
     # Those which name classes, and one of the models, and whole numbers modulo 2^b, which are uniform until summed.
     rest = {"mechanism.confident_max", "mechanism.best_of_runs", "mechanism.shared_skellam"}

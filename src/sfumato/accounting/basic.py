@@ -1,6 +1,7 @@
 """What one release is charged. Only noise on samples needs NumPy and SciPy, for its curve has no closed form."""
 
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.accounting.composition import compose, stated
 from sfumato.core import enclosures
@@ -12,6 +13,7 @@ from sfumato.core.events import (
     PoissonSampled,
     PrivacyEvent,
     Repeated,
+    SampledOccurrences,
     Skellam,
     Stated,
     Tuned,
@@ -45,7 +47,7 @@ def guarantee_of(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
         kept = asked.covers(cost(found))
     else:
         found = Approximate(epsilon=asked.epsilon, delta=asked.delta)
-        kept = curve.delta_at(asked.epsilon) <= asked.delta
+        kept = _delta(event, curve, asked.epsilon) <= asked.delta
     if not kept:
         raise Refused(f"the noise does not keep {asked} for this event; nothing was done.")
     return found
@@ -64,7 +66,9 @@ def _curve(event: PrivacyEvent) -> Guarantee | None:
             return ZCDP(rho=event.l2_squared / (2 * event.sigma_squared))
         case Stated(guarantee=GDP() | ZCDP() | RDP() as guarantee):
             return guarantee
-        case Skellam() | Tuned():
+        case Skellam():
+            return _shared(event)
+        case Tuned():
             from sfumato.accounting import rdp  # it needs NumPy where a run has samples
 
             return rdp.compose(event)[0]
@@ -80,6 +84,23 @@ def _skellam_rounds(event: PrivacyEvent) -> Guarantee | None:
     from sfumato.accounting import rdp  # it needs NumPy where a run has samples
 
     return rdp.compose(event, orders=rdp.ORDERS if inner is step else WHOLE)[0]
+
+
+@lru_cache(maxsize=256)
+def _shared(event: Skellam) -> Guarantee:
+    """The curve of noise that sites share: a round asks for it at every vote, charge and check."""
+    from sfumato.accounting import rdp
+
+    return rdp.compose(event)[0]
+
+
+@lru_cache(maxsize=256)
+def _shared_delta(event: Skellam, epsilon: Fraction) -> Fraction:
+    return _shared(event).delta_at(epsilon)
+
+
+def _delta(event: PrivacyEvent, curve: Guarantee, epsilon: Fraction) -> Fraction:
+    return _shared_delta(event, epsilon) if isinstance(event, Skellam) else curve.delta_at(epsilon)
 
 
 def _gaussian_parts(event: Composed) -> Fraction | None:
@@ -100,6 +121,8 @@ def _sampled(event: PrivacyEvent) -> bool:
         rest = tuple(part for part in event.events if not _sampled(part))
         return len(rest) < len(event.events) and (not rest or _gaussian_parts(Composed(events=rest)) is not None)
     step = event.event if isinstance(event, Repeated) and event.times else event
+    if isinstance(step, SampledOccurrences):
+        return True
     return isinstance(step, PoissonSampled) and isinstance(step.event, Gaussian)
 
 

@@ -16,7 +16,7 @@ from sfumato.core.events import Composed, Gaussian, PoissonSampled, PrivacyEvent
 from sfumato.core.exact import Exact, natural, positive, probability
 from sfumato.errors import InvalidInput, Refused
 
-__all__ = ["calibrate_rate", "calibrate_sigma", "calibrate_steps", "plan"]
+__all__ = ["calibrate_noise", "calibrate_rate", "calibrate_sigma", "calibrate_steps", "plan"]
 
 MOST_STEPS = 10**9
 COARSE = 1e-3
@@ -60,12 +60,33 @@ def calibrate_sigma(
     if rate == 1 and beside is None:
         return gaussian_sigma(l2=enclosures.sqrt(Fraction(count)).high, epsilon=asked, delta=room)
 
-    def spent(size: float, precision: float) -> float:
-        run = plan(sigma=_shortened(size, up=True), steps=count, sampling=rate)
-        return _epsilon(run if beside is None else Composed(events=(run, beside)), room, precision)
+    def made(size: Fraction) -> PrivacyEvent:
+        run = plan(sigma=size, steps=count, sampling=rate)
+        return run if beside is None else Composed(events=(run, beside))
 
-    start = max(0.3, float(rate) * math.sqrt(2 * count * math.log(1.25 / float(room))) / float(asked))
-    return _shortened(_solve(spent, start, float(asked)), up=True)
+    return calibrate_noise(made, epsilon=asked, delta=room, start=float(rate) * math.sqrt(count))
+
+
+def calibrate_noise(
+    made: Callable[[Fraction], PrivacyEvent], *, epsilon: Exact, delta: Exact, start: float
+) -> Fraction:
+    """The least σ, to about four digits and rounded up, at which the event that ``made`` makes of it is (ε, δ)-DP.
+
+    ``start`` is about how far a unit moves all that is released, for a first guess.
+
+    Guarantee: the event with this σ was accounted (PLD, upper bound) and is within (ε, δ). Assumes: more noise loses no
+    more, or the search finds none that it would return.
+
+    >>> 3.73 < calibrate_noise(lambda sigma: plan(sigma=sigma, steps=1), epsilon=1, delta=1e-5, start=1.0) < 3.732
+    True
+    """
+    asked, room = positive(epsilon, "epsilon"), _room(delta)
+
+    def spent(size: float, precision: float) -> float:
+        return _epsilon(made(_shortened(size, up=True)), room, precision)
+
+    guess = max(0.3, start * math.sqrt(2 * math.log(1.25 / float(room))) / float(asked))
+    return _shortened(_solve(spent, guess, float(asked)), up=True)
 
 
 def calibrate_rate(*, sigma: Exact, epsilon: Exact, delta: Exact, steps: int) -> Fraction:

@@ -1,34 +1,26 @@
 """Draws of sums across sites, and of the hops of a graph network, through the calls that users make."""
 
-from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import cache
 
 from sfumato import laws as error_laws
 from sfumato.audit import added_noise
 from sfumato.audit.added_noise import MOVE, masses
 from sfumato.audit.fit import Played, numbers
 from sfumato.audit.invented_table import invented_table
-from sfumato.audit.product import DELTA, LEARNING, RECORD, needed, weak
+from sfumato.audit.product import DELTA, LARGE, LEARNING, RECORD, needed, noise_of_sums, weak
 from sfumato.audit.verdict import Attack, Drawn
-from sfumato.core import enclosures
 from sfumato.core.budget import Budget
 from sfumato.core.foreign import Array
-from sfumato.core.sensitivity import Sensitivity
+from sfumato.core.units import user
 from sfumato.errors import SfumatoError
 from sfumato.federated.shared_skellam import SharedSkellam, shared_variance
-from sfumato.federated.training.federated_training import FederatedTraining
-from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
+from sfumato.learning.graph_networks.sampled_roots import NoisyRootSums
 from sfumato.learning.noisy_sums import WIDTH
 from sfumato.vault import Vault, consortium
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 __all__ = ["SITES", "WEAK_SITES"]
-
-LARGE = Budget(epsilon=1_000, delta=1e-6)
 
 
 def across(size: int) -> Played:
@@ -58,48 +50,6 @@ def across(size: int) -> Played:
     return Played(cells=numbers(believed), draws=np.array(release.values, dtype=np.float64))
 
 
-def trained_across(size: int) -> Played:
-    """The weights of one round of three sites without a row: noise alone, in steps of the lattice."""
-    import numpy as np
-    import torch
-
-    from sfumato.federated import FedSGD, InProcess, SiteAgreement
-    from sfumato.learning import Units
-
-    vaults = [Vault(unit=RECORD, budget=LARGE, name=f"site {place}") for place in range(3)]
-    members = {f"site {place}": vault.public_key for place, vault in enumerate(vaults)}
-    paper = SiteAgreement(members=members, sites_per_person=1, missing=1)
-    model = torch.nn.Linear(size, 1, bias=False)
-    torch.nn.init.zeros_(model.weight)
-    empty = Units(torch.zeros(0, size), torch.zeros(0), n_units=1, name="rows", version="1")
-    sites = [vault.training_site(model, _square, data=empty, agreement=paper) for vault in vaults]
-    network = consortium(
-        name="audit",
-        unit=RECORD,
-        budget=LARGE,
-        sites=members,
-        sites_per_person=1,
-        missing=1,
-        transport=InProcess(sites),
-    )
-    told = network.trainer(model, n_units=1, name="rows").fit(
-        epsilon=1, delta=DELTA, rounds=1, optimizer=FedSGD(lr=1.0)
-    )
-    said = told.release.statement
-    if not isinstance(said.mechanism, SharedRounds) or not isinstance(said.query, FederatedTraining):
-        raise SfumatoError("the certificate is not that of a run across sites; nothing was audited.")
-    stated = enclosures.sqrt(said.mechanism.variance).high
-    least = Fraction(needed(1.0, DELTA)) * said.query.clip / said.query.step  # Gaussian noise needs no more
-    law = error_laws.RoundedGaussian(sigma=max(stated, least.limit_denominator(1000)))
-    noise = -model.weight.detach().double().numpy().ravel() / float(said.query.step)
-    return Played(cells=numbers(law), draws=np.rint(noise))
-
-
-def _square(outputs: "Tensor", targets: "Tensor") -> "Tensor":
-    """A loss, of which no row is asked."""
-    return (outputs[:, 0] - targets).square().mean()
-
-
 def passed_on(size: int) -> Played:
     """The sums of a hop where nobody sends anything, in steps of their lattice; steps too large are not believed."""
     import numpy as np
@@ -127,16 +77,69 @@ def passed_on(size: int) -> Played:
     return Played(cells=numbers(law), draws=np.rint(np.asarray(told.model.gathered, dtype=np.float64).ravel() * steps))
 
 
-def _moved(name: str, mechanism: SharedSkellam | SharedRounds) -> Attack:
-    """A number that one person moves by 3, with the noise that honest sites leave in it; of a run, in one round."""
-    law = error_laws.SkellamNoise(spread=mechanism.variance)
+def rooted(size: int) -> Played:
+    """One step on roots that have no gradient, of which every other one is drawn: what is learned is noise alone.
+
+    How much there must be is worked out anew for a node that is in three subgraphs, of which some are drawn.
+    """
+    import numpy as np
+    import torch
+
+    from sfumato.learning import GraphNodes
+
+    vault = Vault(unit=user("name", relation="add/remove"), budget=LARGE, name="audit")
+    width = min(size // 4, 400)
+    nodes = GraphNodes(
+        np.zeros((2, width), dtype=np.float32),
+        np.array([0, 1]),
+        names=[0, 1],
+        lists=[[], []],
+        roster=[0, 1],
+        classes=2,
+        n_units=2,
+        name="node",
+    )
+    layer = torch.nn.Linear(2 * width, 2, bias=False)
+    torch.nn.init.zeros_(layer.weight)
+    trainer = vault.graph_network(layer, data=nodes, recipients=2, method="subgraphs")
+    told = trainer.fit(epsilon=1, delta=DELTA, steps=1, batch=1, lr=1.0, progress=False)
+    said = told.release.statement
+    if not isinstance(said.mechanism, NoisyRootSums):
+        raise SfumatoError("the certificate is not that of sampled roots; nothing was audited.")
+    least = max(float(said.mechanism.clips), _rooted_noise())
+    sums = -np.asarray(next(told.model.parameters()).detach(), dtype=np.float64)  # of a batch that expects one root
+    return noise_of_sums(sums, told.release, said.mechanism.pitch(said.sensitivity), least)
+
+
+@cache
+def _rooted_noise() -> float:
+    """The noise, in clips, at which the charge holds for one root that goes and two that change, each drawn half of the
+    time; by a fine grid of floats."""
+    import numpy as np
+    from scipy.special import ndtr
+
+    line, low, high = np.linspace(-60, 60, 200_001), 1.0, 100.0
+
+    def broken(sigma: float) -> bool:
+        here = sum(chance * ndtr((k - line * sigma) / sigma) for k, chance in enumerate((1 / 8, 3 / 8, 3 / 8, 1 / 8)))
+        there = sum(chance * ndtr((-k - line * sigma) / sigma) for k, chance in enumerate((1 / 4, 1 / 2, 1 / 4)))
+        return float((here - np.e * there).max()) > DELTA
+
+    for _ in range(40):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if broken(middle) else (low, middle)
+    return low
+
+
+def _moved(name: str, mechanism: SharedSkellam) -> Attack:
+    """A number that one person moves by 3, with the noise that honest sites leave in it."""
     return Attack(
         name=name,
-        kind=mechanism.KIND,
+        kind=SharedSkellam.KIND,
         epsilon=1.0,
         delta=float(added_noise.DELTA),
-        here=lambda _: masses(law, 0),
-        there=lambda _: masses(law, MOVE),
+        here=lambda _: masses(mechanism.law, 0),
+        there=lambda _: masses(mechanism.law, MOVE),
         exact=True,
         share=0.8,
     )
@@ -146,29 +149,11 @@ _VARIANCE = shared_variance(
     l1=Fraction(MOVE), l2_squared=Fraction(MOVE**2), spend=Budget(epsilon=1, delta=added_noise.DELTA)
 )
 
-_ROUND = SharedRounds.calibrated(
-    Sensitivity.of(l1=MOVE, l2_squared=MOVE**2),
-    Budget(epsilon=1, delta=added_noise.DELTA),
-    rounds=1,
-    rate=Fraction(1),
-)
-
 SITES: tuple[Attack | Drawn, ...] = (
     _moved("across sites: what honest sites leave", SharedSkellam(variance=_VARIANCE)),
     weak("across sites: counts", SharedSkellam.KIND, across, delta=DELTA, draws=1_500),
-    _moved("training across sites: what honest sites leave in a round", _ROUND),
-    weak(
-        "training across sites: weights of a round",
-        SharedRounds.KIND,
-        trained_across,
-        delta=DELTA,
-        draws=1_500,
-        needs=LEARNING,
-    ),
     weak("graph network: sums of a hop", NoisyGraphSums.KIND, passed_on, delta=DELTA, draws=2_000, needs=LEARNING),
+    weak("graph network: sampled roots", NoisyRootSums.KIND, rooted, delta=DELTA, draws=2_000, needs=LEARNING),
 )
 
-WEAK_SITES = (
-    _moved("across sites: half of the noise leaves with a colluder", SharedSkellam(variance=_VARIANCE / 2)),
-    _moved("training across sites: half of the noise", replace(_ROUND, variance=_ROUND.variance / 2)),
-)
+WEAK_SITES = (_moved("across sites: half of the noise leaves with a colluder", SharedSkellam(variance=_VARIANCE / 2)),)

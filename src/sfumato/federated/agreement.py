@@ -8,6 +8,7 @@ from sfumato.core.exact import natural
 from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.parties import Parties, ServerTrust
+from sfumato.federated.signed_requests import opened_request
 
 __all__ = ["Proposed", "SiteAgreement"]
 
@@ -48,9 +49,11 @@ class SiteAgreement:
     ``members`` are the public keys of all sites by name. One person may be in ``sites_per_person`` of them, which has
     no default: whoever signs vouches for it. Up to ``missing`` sites may leave a round, at least ``colluding`` are
     taken to tell the coordinator all that they see, and no round has fewer than ``least_sites`` sites: all but the
-    missing ones, if not said. With ``lying`` the coordinator may send anything to anybody.
+    missing ones, if not said. With ``lying`` the coordinator may send anything to anybody. ``coordinator`` is its
+    public key; only where all sites are in one process it may be left out.
 
-    Guarantee: a question with a weaker protection than this is declined before a key is made. Public: every field.
+    Guarantee: a question with a weaker protection than this, or that the coordinator has not signed, is declined before
+    a key is made. Public: every field.
 
     >>> from sfumato.core.signature import SigningKey
     >>> members = {name: SigningKey.new().public_text for name in ("north", "south", "west")}
@@ -64,6 +67,7 @@ class SiteAgreement:
     colluding: int = 0
     lying: bool = True
     least_sites: int = 0
+    coordinator: str = ""
 
     def __post_init__(self) -> None:
         keys = {name: read_public_key(key) for name, key in self.members.items()}
@@ -76,6 +80,12 @@ class SiteAgreement:
         if self.least_sites == 0:
             object.__setattr__(self, "least_sites", max(2, len(keys) - self.missing))
         natural(self.least_sites, "least_sites", least=2, most=len(keys))
+        if self.coordinator:
+            object.__setattr__(self, "coordinator", read_public_key(self.coordinator))
+
+    def request(self, data: bytes, site: str) -> bytes:
+        """What a site is asked; refused where it is not the coordinator who asks, or somebody else is asked."""
+        return opened_request(data, site=site, coordinator=self.coordinator)
 
     def check(self, proposal: Proposed) -> None:
         """Refuse a question to others than the members, or one that protects less than was agreed."""

@@ -14,6 +14,7 @@ from sfumato.learning.best_of_runs import BestOfRuns
 from sfumato.learning.correlated import BandedSums, Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
+from sfumato.learning.graph_networks.sampled_roots import NoisyRootSums
 from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining
 from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.attention_release import AttentionKey, AttentionLogits
@@ -108,6 +109,7 @@ __all__ = [
     "LogitRelease",
     "Multiplied",
     "NoisyGraphSums",
+    "NoisyRootSums",
     "NoisySums",
     "OpenRun",
     "OpenStep",
@@ -170,6 +172,7 @@ QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,
     NoisySums,
     NoisyGraphSums,
+    NoisyRootSums,
     AdaptiveSums,
     AdaptiveClip,
     CorrelatedSums,

@@ -171,7 +171,7 @@ class Trainer:
         Say ``epsilon``, and the noise follows; or ``noise_multiplier``, and ε follows, rounded up to a millionth.
         """
         number = self._units.n_units
-        batch = suggested_batch(number) if batch is None else natural(batch, "batch", most=number)
+        batch = self._usual_batch(number) if batch is None else natural(batch, "batch", most=number)
         if (epochs is None) is (steps is None):
             raise NotDeclared("say epochs=… or steps=…, one of them; nothing was read and nothing was spent.")
         if epochs is not None:
@@ -181,12 +181,12 @@ class Trainer:
         moved = query.sensitivity(self._gate.unit, query.limit(self._gate.unit))
         mechanism: Mechanism
         if noise_multiplier is not None:
-            mechanism, spend = _multiplied(query, noise_multiplier, epsilon, delta, noise, moved)
+            mechanism, spend = self._multiplied(query, noise_multiplier, epsilon, delta, noise, moved)
         elif epsilon is None:
             raise NotDeclared("say epsilon=… or noise_multiplier=…; nothing was read and nothing was spent.")
         else:
             spend = Budget.asked(epsilon=epsilon, delta=delta)
-            mechanism = NoisySums.calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
+            mechanism = self._calibrated(query, spend) if noise is None else noise.mechanism(query, spend, moved)
         rate = suggested_rate(
             clip=self._step_length(query), multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
         )
@@ -426,6 +426,43 @@ class Trainer:
             clips=self._clips,
         )
 
+    def _usual_batch(self, number: int) -> int:
+        """How many units a step expects where nothing is said."""
+        return suggested_batch(number)
+
+    def _calibrated(self, query: Training, spend: Budget) -> NoisySums:
+        """The noise with which a run keeps a spend."""
+        return NoisySums.calibrated(query, spend)
+
+    def _with_noise(self, query: Training, multiplier: Fraction) -> NoisySums:
+        """The noise of a run with a multiplier that was said."""
+        return NoisySums(multiplier=multiplier, steps=query.steps, rate=query.rate, parameters=query.parameters)
+
+    def _multiplied(
+        self,
+        query: Training,
+        multiplier: Exact,
+        epsilon: Exact | None,
+        delta: Exact,
+        noise: Correlated | None,
+        moved: Sensitivity,
+    ) -> tuple[NoisySums, Budget]:
+        """The noise that was said, and what it spends at δ."""
+        if epsilon is not None:
+            raise InvalidInput(
+                "both epsilon and noise_multiplier were said, and each follows from the other; nothing was read and "
+                "nothing was spent. Say one of them."
+            )
+        if noise is not None:
+            raise InvalidInput(
+                "noise_multiplier is for independent noise; nothing was done. With noise=…, say epsilon=…."
+            )
+        mechanism = self._with_noise(query, positive(multiplier, "noise_multiplier"))
+        if positive(delta, "delta") >= 1:
+            raise InvalidInput("delta must be below 1; nothing was done. Give a smaller one.")
+        found = accounted(mechanism.loss(moved), delta=delta)
+        return mechanism, Budget.asked(epsilon=Fraction(-(-found * MILLION // 1), MILLION), delta=delta)
+
     def _step_length(self, query: Training) -> Fraction:
         """How long a step of the learning rate takes the gradient of one unit to be."""
         return self._clip
@@ -508,34 +545,6 @@ class _Ways:
     autocast: "torch.dtype | None"
     average: Average | None
     strict: bool = False
-
-
-def _multiplied(
-    query: Training,
-    multiplier: Exact,
-    epsilon: Exact | None,
-    delta: Exact,
-    noise: Correlated | None,
-    moved: Sensitivity,
-) -> tuple[NoisySums, Budget]:
-    """The noise that was said, and what it spends at δ."""
-    if epsilon is not None:
-        raise InvalidInput(
-            "both epsilon and noise_multiplier were said, and each follows from the other; nothing was read and "
-            "nothing was spent. Say one of them."
-        )
-    if noise is not None:
-        raise InvalidInput("noise_multiplier is for independent noise; nothing was done. With noise=…, say epsilon=….")
-    mechanism = NoisySums(
-        multiplier=positive(multiplier, "noise_multiplier"),
-        steps=query.steps,
-        rate=query.rate,
-        parameters=query.parameters,
-    )
-    if positive(delta, "delta") >= 1:
-        raise InvalidInput("delta must be below 1; nothing was done. Give a smaller one.")
-    found = accounted(mechanism.loss(moved), delta=delta)
-    return mechanism, Budget.asked(epsilon=Fraction(-(-found * MILLION // 1), MILLION), delta=delta)
 
 
 def _up(size: int, multiple: int) -> int:

@@ -23,7 +23,7 @@ from sfumato.federated.training.run_rounds import RunRounds
 from sfumato.federated.training.training_site import PROPOSE_RUN, TRAIN
 from sfumato.federated.transports import InProcess
 from sfumato.learning.person_updates import PersonUpdates, flat_weights
-from tests.federated.training.networks import SPEND, loss, model, rows, training_network
+from tests.federated.training.networks import SPEND, loss, model, plain, rows, training_network
 
 ADDED = record(relation="add/remove")
 
@@ -193,7 +193,7 @@ def test_a_site_sends_the_numbers_of_a_round_once(monkeypatch: pytest.MonkeyPatc
     own = InProcess.ask
 
     def ask(self: InProcess, site: str, request: bytes) -> bytes | None:
-        kept.append(request)
+        kept.append(plain(request))
         return own(self, site, request)
 
     monkeypatch.setattr(InProcess, "ask", ask)

@@ -216,10 +216,13 @@ def test_what_cannot_be_is_refused_before_anything_is_spent() -> None:
         held.graph_network(data=of.nodes()).fit(epsilon=1, delta=1e-7)
     people = vault(PERSON)
     with pytest.raises(Refused, match="all roots"):
-        people.graph_network(data=of.nodes(), method="subgraphs").fit(**RUN, batch=2)
+        people.graph_network(data=of.nodes(), method="subgraphs", recipients=99, hops=2).fit(**RUN, batch=2)
+    swapped = vault(EXCHANGED)
+    with pytest.raises(Refused, match="relation is replace"):
+        swapped.graph_network(data=of.nodes(), method="subgraphs").fit(**RUN, batch=2)
     with pytest.raises(BudgetExceeded):
         held.graph_network(data=of.nodes()).fit(**{**RUN, "epsilon": 101})
-    assert held.spent == people.spent == sf.Budget.none()
+    assert held.spent == people.spent == swapped.spent == sf.Budget.none()
 
 
 @pytest.mark.parametrize(

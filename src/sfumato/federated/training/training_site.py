@@ -127,7 +127,7 @@ class TrainingSite:
         """Answer what a coordinator sent; whatever is not a step of a run is refused, whatever is wrong with it."""
         with self._one_at_a_time:
             try:
-                return self._answered(request)
+                return self._answered(self._agreement.request(request, self.public_key))
             except SfumatoError:
                 raise
             except (ValueError, ArithmeticError, LookupError, TypeError):

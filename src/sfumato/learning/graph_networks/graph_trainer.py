@@ -25,14 +25,13 @@ from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyG
 from sfumato.learning.graph_networks.network import GraphNetwork, direction
 from sfumato.learning.graph_networks.nodes import GraphNodes, linear_scores
 from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS
-from sfumato.learning.hints import suggested_rate
 from sfumato.learning.paradigms.persons import Id, canonical_ids
 from sfumato.learning.progress import Spending
 from sfumato.learning.run import Run
-from sfumato.learning.schedules import Rate, first_rate
 from sfumato.learning.sealed_canaries import RevealedCanaries
 from sfumato.learning.trained import Trained
-from sfumato.learning.trainer import Plan, Trainer
+from sfumato.learning.trainer import Trainer
+from sfumato.learning.training import Training
 
 __all__ = ["GraphTrainer", "TrainedGraph"]
 
@@ -119,52 +118,19 @@ class GraphTrainer(Trainer):
     def __repr__(self) -> str:
         return f"<trainer of a graph network of {self._hops} hops on {self._nodes!r}>"
 
-    def plan(
-        self,
-        *,
-        epsilon: Exact | None = None,
-        delta: Exact,
-        noise_multiplier: Exact | None = None,
-        epochs: Exact | None = None,
-        steps: int | None = None,
-        batch: int | None = None,
-        lr: float | Rate | None = None,
-        max_physical_batch_size: int | None = None,
-        every: int | None = None,
-        noise: Correlated | None = None,
-    ) -> Plan:
-        """What a run with these settings will be; reads nothing and spends nothing.
+    def _usual_batch(self, number: int) -> int:
+        """All nodes, which suits a few thousand of them."""
+        return number
 
-        Without ``batch`` each step takes all nodes, which suits a few thousand of them.
-        """
-        if noise_multiplier is not None or epsilon is None:
-            raise NotDeclared(
-                "say epsilon=…: the noise of steps and hops follows from it and from share; nothing was read or spent."
-            )
-        number = self._units.n_units
-        batch = number if batch is None else natural(batch, "batch", most=number)
-        if (epochs is None) is (steps is None):
-            raise NotDeclared("say epochs=… or steps=…, one of them; nothing was read and nothing was spent.")
-        if epochs is not None:
-            steps = int(-(-positive(epochs, "epochs") * number // batch))
-        query = self._query(steps=natural(steps, "steps"), batch=batch)
-        self._check_noise(noise)
-        query.sensitivity(self._gate.unit, query.limit(self._gate.unit))  # refuses whom it does not protect
-        spend = Budget.asked(epsilon=epsilon, delta=delta)
+    def _calibrated(self, query: Training, spend: Budget) -> NoisyGraphSums:
+        assert isinstance(query, GraphTraining)  # noqa: S101 - for the reader of types
         mechanism = NoisyGraphSums.shared(query, spend, self._share)
-        query.message_steps(mechanism, self._gate.unit)
-        rate = suggested_rate(
-            clip=self._clip, multiplier=mechanism.multiplier, expected=Fraction(batch), steps=query.steps
-        )
-        most = 1024 if max_physical_batch_size is None else natural(max_physical_batch_size, "max_physical_batch_size")
-        return Plan(
-            query=query,
-            mechanism=mechanism,
-            spend=spend,
-            batch=batch,
-            rate=first_rate(lr, rate),
-            max_physical_batch_size=-(-min(most, number) // 64) * 64,
-            every=query.steps if every is None else natural(every, "every"),
+        query.message_steps(mechanism, self._gate.unit)  # refuses noise in which no message would be seen
+        return mechanism
+
+    def _with_noise(self, query: Training, multiplier: Fraction) -> NoisyGraphSums:
+        raise NotDeclared(
+            "say epsilon=…: the noise of steps and hops follows from it and from share; nothing was read or spent."
         )
 
     def _check_data(self, data: object) -> None:

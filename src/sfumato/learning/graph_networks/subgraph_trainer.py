@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from sfumato.core.exact import Exact, natural
+from sfumato.core.budget import Budget
+from sfumato.core.exact import natural
 from sfumato.core.foreign import Array
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, Refused
@@ -21,17 +22,18 @@ from sfumato.learning.correlated import Correlated
 from sfumato.learning.given import GivenRows
 from sfumato.learning.given_rows import whole_tensor
 from sfumato.learning.graph_networks.nodes import GraphNodes, given_lists, linear_scores
-from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS
+from sfumato.learning.graph_networks.reach import MOST_HOPS, MOST_RECIPIENTS, influenced
 from sfumato.learning.graph_networks.recipients import sent_by
+from sfumato.learning.graph_networks.sampled_roots import NoisyRootSums
 from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining, check_one_row_a_name
 from sfumato.learning.graph_networks.subgraphs import Subgraphs, reached
+from sfumato.learning.noisy_sums import NoisySums
 from sfumato.learning.paradigms.persons import canonical_ids
 from sfumato.learning.progress import Spending
 from sfumato.learning.run import Run
-from sfumato.learning.schedules import Rate
 from sfumato.learning.sealed_canaries import RevealedCanaries
 from sfumato.learning.trained import Trained
-from sfumato.learning.trainer import Plan, Trainer
+from sfumato.learning.trainer import Trainer
 from sfumato.learning.training import Training
 
 __all__ = ["SubgraphRun", "SubgraphTrainer", "TrainedSubgraphs"]
@@ -113,32 +115,24 @@ class SubgraphTrainer(Trainer):
         units = Subgraphs(data, gate.unit, recipients=self._recipients, hops=self._hops)
         super().__init__(gate, found, nn.functional.cross_entropy, data=units, clip=clip)  # type: ignore[arg-type]  # what a run needs of units
 
-    def plan(
-        self,
-        *,
-        epsilon: Exact | None = None,
-        delta: Exact,
-        noise_multiplier: Exact | None = None,
-        epochs: Exact | None = None,
-        steps: int | None = None,
-        batch: int | None = None,
-        lr: float | Rate | None = None,
-        max_physical_batch_size: int | None = None,
-        every: int | None = None,
-        noise: Correlated | None = None,
-    ) -> Plan:
-        """What a run with these settings will be; each step takes all roots. Reads nothing and spends nothing."""
-        return super().plan(
-            epsilon=epsilon,
-            delta=delta,
-            noise_multiplier=noise_multiplier,
-            epochs=epochs,
-            steps=steps,
-            batch=self._units.n_units if batch is None else batch,
-            lr=lr,
-            max_physical_batch_size=max_physical_batch_size,
-            every=every,
-            noise=noise,
+    def _usual_batch(self, number: int) -> int:
+        """All roots, which suits a few thousand of them."""
+        return number
+
+    def _calibrated(self, query: Training, spend: Budget) -> NoisySums:
+        if query.rate == 1:
+            return super()._calibrated(query, spend)
+        return NoisyRootSums.for_roots(query, spend, influenced(self._recipients, self._hops))
+
+    def _with_noise(self, query: Training, multiplier: Fraction) -> NoisySums:
+        if query.rate == 1:
+            return super()._with_noise(query, multiplier)
+        return NoisyRootSums(
+            multiplier=multiplier,
+            steps=query.steps,
+            rate=query.rate,
+            parameters=query.parameters,
+            roots=influenced(self._recipients, self._hops),
         )
 
     def _check_data(self, data: object) -> None:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sfumato.core.description import Description, Word
+from sfumato.core.events import MOST_OCCURRENCES
 from sfumato.core.exact import natural
 from sfumato.core.limits import Limit
+from sfumato.core.query import Mechanism
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.core.statement import Statement
 from sfumato.core.units import Relation, Unit, User, describe
@@ -49,7 +51,7 @@ class SubgraphTraining(Training):
 
     KIND: ClassVar[str] = "query.subgraph_training"
     VERSION: ClassVar[int] = 1
-    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.noisy_sums",)
+    ANSWERED_BY: ClassVar[tuple[str, ...]] = ("mechanism.noisy_sums", "mechanism.noisy_root_sums")
     recipients: int
     hops: int
 
@@ -63,19 +65,33 @@ class SubgraphTraining(Training):
             )
 
     @property
+    def roots(self) -> int:
+        """In how many rooted subgraphs one node can be."""
+        return influenced(self.recipients, self.hops)
+
+    @property
     def reach(self) -> int:
         """How far one node that comes or goes moves the sum, in clips: 1 for its own root, 2 for each other one.
 
         The gradient of another root is not taken away: it changes, and from one end of its ball to the other.
         """
-        return 1 + 2 * (influenced(self.recipients, self.hops) - 1)
+        return 1 + 2 * (self.roots - 1)
+
+    def mismatch(self, mechanism: Mechanism, unit: Unit) -> str | None:
+        """What is wrong with a mechanism for this run: a sample of roots is none of nodes."""
+        problem = Training.mismatch(self, mechanism, unit)
+        if problem is None and self.rate < 1 and getattr(mechanism, "roots", None) != self.roots:
+            problem = f"must be for samples in which one node is in {self.roots} subgraphs, as the run"
+        if problem is None and self.rate == 1 and mechanism.KIND != "mechanism.noisy_sums":
+            problem = "must be that of all roots in each step, as the run"
+        return problem
 
     def describe(self, said: Statement) -> Description:
         """What a reader must know of an answer."""
         own: dict[str, Word] = {
             "recipients": f"{self.recipients:,}",
             "hops": f"{self.hops:,}",
-            "roots": f"{influenced(self.recipients, self.hops):,}",
+            "roots": f"{self.roots:,}",
         }
         return self._described(said, "subgraph", own)
 
@@ -93,11 +109,11 @@ class SubgraphTraining(Training):
         """
         check_one_row_a_name(unit)
         self._check_protected(unit, limit)
-        if self.rate < 1:
+        if self.rate < 1 and self.roots > MOST_OCCURRENCES:
             raise Refused(
-                "a node lies in many subgraphs, and a sample of roots hits several of them: what that costs is not "
-                "accounted for yet. Nothing was read and nothing was spent. Leave batch out: each step then takes "
-                "all roots."
+                f"one node lies in up to {self.roots:,} subgraphs, and samples are accounted for up to "
+                f"{MOST_OCCURRENCES:,} of them. Nothing was read and nothing was spent. Leave batch out: each step "
+                "then takes all roots. Or let nodes send to fewer recipients."
             )
         swap = 1 if unit.relation is Relation.ADD_REMOVE else 2
         return Sensitivity.of(l2_squared=(swap * self.reach * self.clip) ** 2)
