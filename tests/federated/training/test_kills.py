@@ -13,7 +13,7 @@ from sfumato.federated.training.run_rounds import RunRounds
 from sfumato.federated.training.site_run import SiteRun
 from sfumato.governance.ledger import Ledger
 from sfumato.learning import Units
-from tests.federated.training.networks import SPEND, loss, model, rows, training_network
+from tests.federated.training.networks import SPEND, loss, model, plain, rows, training_network
 from tests.governance.homes import ACCOUNT, PATIENT, Home, furnished, sqlite_home
 
 
@@ -88,7 +88,7 @@ class KilledSites:
     def ask(self, site: str, request: bytes) -> bytes | None:
         if site != self._members["north"]:
             return self._south.ask(site, request)
-        verb = unpacked(request)[1]
+        verb = unpacked(plain(request))[1]
         if verb in (b"agree", b"reveal"):
             self._killed(request)
         ledger, vault, north = reopened(self._home, self._folder, self._members)
