@@ -81,9 +81,13 @@ def test_foul_shares_read_nothing_in_any_round(monkeypatch: pytest.MonkeyPatch) 
 
 def test_shares_of_a_round_that_has_begun_are_checked_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     network, read = training_network(), []
-    ask, true = InProcess.ask, Contributions.numbers
-    monkeypatch.setattr(Contributions, "numbers", lambda self, *given: (read.append(1), true(self, *given))[1])
-    foul = 0
+    ask, true, foul = InProcess.ask, Contributions.numbers, 0
+
+    def numbers(self: Contributions, *given: Any) -> Any:
+        read.append(1)
+        return true(self, *given)
+
+    monkeypatch.setattr(Contributions, "numbers", numbers)
 
     def asked(self: InProcess, site: str, request: bytes) -> bytes | None:
         nonlocal foul
@@ -111,7 +115,7 @@ def test_a_stranger_trains_nothing_where_the_agreement_names_the_coordinator() -
         coordinator=coordinator.public_key,
     )
     text = packed([TRAIN, PROPOSE_RUN, network.trainer().plan(**SPEND, rounds=1).to_json().encode()])
-    stranger = network.vaults["south"]._notary.key  # type: ignore[attr-defined]
+    stranger = network.vaults["south"]._notary.key
     for request in (text, signed_request(stranger, north.public_key, text)):
         with pytest.raises(Refused, match="signed by the coordinator"):
             north.answer(request)
@@ -122,10 +126,10 @@ def test_a_unit_that_cannot_be_computed_changes_no_number_of_another() -> None:
     inputs = torch.from_numpy(np.random.default_rng(3).normal(size=(37, 3)).astype(np.float32))
     targets = torch.zeros(37, dtype=torch.int64)
     present = torch.ones(37, dtype=torch.bool)
-    sound = unit_updates(model, loss, (inputs,), targets, present, kind="record")  # type: ignore[arg-type]
+    sound = unit_updates(model, loss, (inputs,), targets, present, kind="record")
     foul = targets.clone()
     foul[[4, 20]] = 99
-    found = unit_updates(model, loss, (inputs,), foul, present, kind="record")  # type: ignore[arg-type]
+    found = unit_updates(model, loss, (inputs,), foul, present, kind="record")
     others = [place for place in range(37) if place not in (4, 20)]
     assert torch.equal(found[others], sound[others])
     assert not found[[4, 20]].any()
