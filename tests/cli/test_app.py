@@ -125,6 +125,7 @@ def test_the_commands_are_these():
         "schema draft",
         "site",
         "site answer",
+        "site answer-file",
         "site join",
         "site new",
         "stream",

@@ -132,6 +132,10 @@ def ask(
     patience: Annotated[
         float, typer.Option(min=1, max=86_400, help="Seconds after which a site that is silent has left the round.")
     ] = 60,
+    left: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SITE", help="Where files are carried: a site that is waited for no more."),
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin another round and charge again, although one was begun or stored.")
     ] = False,
@@ -141,9 +145,10 @@ def ask(
 ) -> None:
     """Ask all sites one question by one secure sum, and print the answer with its margins.
 
-    The sites connect to the address of the agreement while this command runs. Each votes, charges its own ledger and
-    sends masked numbers; what becomes known is the noisy sum. A command that was stopped is given again and goes on
-    where it was; the same question once more gives the stored answer at no cost.
+    The sites connect to the address of the agreement while this command runs; without an address, requests are written
+    to FOLDER/outbox, and the command is given again once answers lie in FOLDER/inbox. Each site votes, charges its own
+    ledger and sends masked numbers; what becomes known is the noisy sum. A command that was stopped is given again and
+    goes on where it was; the same question once more gives the stored answer at no cost.
 
     Example: $ sfumato consortium ask network "SELECT sex, COUNT(*) FROM stays GROUP BY sex" --epsilon 1 --delta 1e-7
 
@@ -158,9 +163,10 @@ def ask(
             "ask one question: SQL, or --survival TIME:EVENT, which --by goes with; nothing was asked or spent."
         )
     home = FederatedHome.load(folder, KIND)
-    with _reached(home, patience) as way, _opened(home, way) as (vault, network, stays):
+    with _reached(home, patience, left or []) as way, _opened(home, way) as (vault, network, stays):
         if not as_json:
-            say(f"asking {len(home.paper.agreement.members)} sites at {home.paper.address}", error=True)
+            where = f"at {home.paper.address}" if home.paper.address else f"by files in {home.folder}"
+            say(f"asking {len(home.paper.agreement.members)} sites {where}", error=True)
         if survival is None:
             release = stays.sql(str(sql)).release(epsilon=spend.epsilon, delta=spend.delta, fresh=fresh)
             _say_votes(network, as_json=as_json)
@@ -211,12 +217,18 @@ def verify(
 
 
 @contextmanager
-def _reached(home: FederatedHome, patience: float) -> "Iterator[Transport]":
+def _reached(home: FederatedHome, patience: float, left: list[str]) -> "Iterator[Transport]":
     """The way to the sites, for the length of a block."""
+    from sfumato.federated.file_transport import FileTransport
     from sfumato.federated.http_server import HttpTransport
     from sfumato.federated.http_site import place_of
 
     paper = home.paper
+    if not paper.address:
+        yield FileTransport(home.folder, sites=paper.agreement.members, left=left)
+        return
+    if left:
+        raise InvalidInput("--left goes with files; over a network a silent site leaves by itself. Nothing was asked.")
     host, port = place_of(paper.address)
     members = paper.agreement.members.values()
     with HttpTransport(key=home.key, sites=members, host=host, port=port, patience=patience) as transport:

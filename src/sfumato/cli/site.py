@@ -30,6 +30,9 @@ Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of th
 Facts = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="The public facts that all sites share; see sfumato schema.")
 ]
+MostEpsilon = Annotated[
+    str | None, typer.Option(metavar="EPSILON", help="Decline every question that costs more than this ε.")
+]
 KIND = "site"
 
 
@@ -98,10 +101,7 @@ def answer(
     data: Data,
     *,
     table: Within = None,
-    most_epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="EPSILON", help="Decline every question that costs more than this ε."),
-    ] = None,
+    most_epsilon: MostEpsilon = None,
     as_json: AsJson = False,
 ) -> None:
     """Connect to the coordinator and answer its questions about FILE, until stopped (Ctrl-C or SIGTERM).
@@ -130,6 +130,46 @@ def answer(
             address=paper.address,
             log=lambda words: _log(words, as_json=as_json),
         ).run(threading.Event())
+
+
+@site.command("answer-file")
+def answer_file(
+    folder: Folder,
+    request: Annotated[Path, typer.Argument(metavar="REQUEST", help="A request file that was carried here.")],
+    data: Data,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The answer file to write.")],
+    table: Within = None,
+    most_epsilon: MostEpsilon = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer one request file of the coordinator, where no network leads to it; the answer is carried back.
+
+    A file that the coordinator did not sign for this site is refused. The same request again gives the same bytes, and
+    is charged once.
+
+    Example: $ sfumato site answer-file north north-2f1c.request north.csv -o north-2f1c.answer
+    """
+    from sfumato.federated.file_transport import read_request, signed_answer
+
+    home = FederatedHome.load(folder, KIND)
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InvalidInput(f"{out} is no place for a file; nothing was answered.")
+    asked = read_request(request)
+    with home.opened() as book:
+        hospital = hospital_of(home, book, source_of(data, table), most_epsilon)
+        try:
+            written = signed_answer(home.key, asked, hospital.answer(asked))
+        finally:
+            hospital.close()
+    out.write_bytes(written)
+    if as_json:
+        say_json({"answer": str(out), "bytes": len(written)})
+        return
+    say(
+        f"written: {out} ({len(written):,} bytes); carry it to the inbox of the coordinator under this name: "
+        f"{request.with_suffix('.answer').name}"
+    )
 
 
 def hospital_of(home: FederatedHome, book: "Ledger", data: object, most_epsilon: str | None) -> "Hospital":

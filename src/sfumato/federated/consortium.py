@@ -22,6 +22,7 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.federated.coordinator import agreed, summed
 from sfumato.federated.coordinator_rounds import CoordinatorRounds, OpenRound
+from sfumato.federated.file_transport import AnswersAwaited
 from sfumato.federated.parties import Parties, ServerTrust
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.server import SumResult, SumServer
@@ -256,7 +257,9 @@ class Consortium:
             if stored is not None:
                 self._rounds.drop(priced.question)
                 return delivered_again(stored)
-            begun = (None if fresh else self._rounds.find(priced.question)) or self._voted(priced, spend)
+            if fresh:
+                self._rounds.drop(priced.question)
+            begun = self._rounds.find(priced.question) or self._voted(priced, spend)
             self._votes = dict(begun.votes)
             reservation = ledger.reserve(
                 priced.charge,
@@ -339,7 +342,13 @@ class Consortium:
             step=across.step,
             sites_per_person=across.sites_per_person,
         )
-        begun = agreed(proposal, self._sites, self._signed)
+        try:
+            begun = agreed(self._rounds.proposed(priced.question, proposal), self._sites, self._signed)
+        except AnswersAwaited:
+            raise
+        except Refused:
+            self._rounds.drop(priced.question)
+            raise
         self._rounds.keep(priced.question, begun)
         return begun
 
@@ -356,6 +365,8 @@ class Consortium:
 
         try:
             server = summed(begun, self._signed, keep)
+        except AnswersAwaited:
+            raise
         except Refused as few:
             if not self._rounds.lasts:
                 raise
