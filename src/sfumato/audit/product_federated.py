@@ -27,17 +27,18 @@ __all__ = ["FEDERATED", "WEAK_FEDERATED"]
 def trained_across(size: int) -> Played:
     """The weights of one round of three sites without a row: noise alone, in steps of the lattice."""
     import numpy as np
-    import torch
 
     from sfumato.federated import FedSGD, InProcess, SiteAgreement
     from sfumato.learning import Units
+    from sfumato.learning.canaries import zero_layer
 
     vaults = [Vault(unit=RECORD, budget=LARGE, name=f"site {place}") for place in range(3)]
     members = {f"site {place}": vault.public_key for place, vault in enumerate(vaults)}
     paper = SiteAgreement(members=members, sites_per_person=1, missing=1)
-    model = torch.nn.Linear(size, 1, bias=False)
-    torch.nn.init.zeros_(model.weight)
-    empty = Units(torch.zeros(0, size), torch.zeros(0), n_units=1, name="rows", version="1")
+    model = zero_layer(size, 1)
+    empty = Units(
+        np.zeros((0, size), dtype=np.float32), np.zeros(0, dtype=np.float32), n_units=1, name="rows", version="1"
+    )
     sites = [vault.training_site(model, _square, data=empty, agreement=paper) for vault in vaults]
     network = consortium(
         name="audit",
@@ -57,7 +58,7 @@ def trained_across(size: int) -> Played:
     stated = enclosures.sqrt(said.mechanism.variance).high
     least = Fraction(needed(1.0, DELTA)) * said.query.clip / said.query.step  # Gaussian noise needs no more
     law = error_laws.RoundedGaussian(sigma=max(stated, least.limit_denominator(1000)))
-    noise = -model.weight.detach().double().numpy().ravel() / float(said.query.step)
+    noise = -np.asarray(next(model.parameters()).detach(), dtype=np.float64).ravel() / float(said.query.step)
     return Played(cells=numbers(law), draws=np.rint(noise))
 
 
