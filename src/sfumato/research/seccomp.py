@@ -15,7 +15,7 @@ from sfumato.errors import Unsupported
 __all__ = ["Machine", "filter_program", "final_filter", "machine", "starting_filter"]
 
 _LOAD_WORD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _NUMBER_AT, _MACHINE_AT, _SECOND_AT = 0, 4, 24
 _X32 = 0x40000000
 
@@ -82,19 +82,20 @@ def _allowed(without: Iterable[str]) -> tuple[int, ...]:
 
 
 def filter_program(allowed: Iterable[int], on: Machine, control: Sequence[int] = CONTROL) -> bytes:
-    """The filter: calls of another machine end the process, calls that are not listed give the error EPERM.
+    """The filter: calls of another machine and calls that are not listed give the error EPERM.
 
-    Of fcntl only what ``control`` lists is allowed.
+    No call ends the process: the kernel writes the number of such a call into the log of the host. Of fcntl only what
+    ``control`` lists is allowed.
     """
     fcntl = on.calls.get("fcntl")
     numbers = [number for number in sorted(allowed) if number != fcntl]
     program = [
         (_LOAD_WORD, 0, 0, _MACHINE_AT),
         (_JUMP_EQUAL, 1, 0, on.audit),
-        (_RETURN, 0, 0, _KILL),
+        (_RETURN, 0, 0, _ERROR | errno.EPERM),
         (_LOAD_WORD, 0, 0, _NUMBER_AT),
         (_JUMP_AT_LEAST, 0, 1, _X32),
-        (_RETURN, 0, 0, _KILL),
+        (_RETURN, 0, 0, _ERROR | errno.EPERM),
     ]
     for number in numbers:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
