@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from sfumato import laws as error_laws
 from sfumato.audit import added_noise
@@ -17,6 +18,9 @@ from sfumato.federated.training.federated_training import FederatedTraining
 from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.vault import Vault, consortium
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 __all__ = ["FEDERATED", "WEAK_FEDERATED"]
 
 
@@ -25,14 +29,17 @@ def trained_across(size: int) -> Played:
     import numpy as np
 
     from sfumato.federated import FedSGD, InProcess, SiteAgreement
-    from sfumato.learning.person_updates import flat_weights
-    from sfumato.learning.small_classifier import without_rows
+    from sfumato.learning import Units
+    from sfumato.learning.canaries import zero_layer
 
     vaults = [Vault(unit=RECORD, budget=LARGE, name=f"site {place}") for place in range(3)]
     members = {f"site {place}": vault.public_key for place, vault in enumerate(vaults)}
     paper = SiteAgreement(members=members, sites_per_person=1, missing=1)
-    model, loss, empty = without_rows(size)
-    sites = [vault.training_site(model, loss, data=empty, agreement=paper) for vault in vaults]
+    model = zero_layer(size, 1)
+    empty = Units(
+        np.zeros((0, size), dtype=np.float32), np.zeros(0, dtype=np.float32), n_units=1, name="rows", version="1"
+    )
+    sites = [vault.training_site(model, _square, data=empty, agreement=paper) for vault in vaults]
     network = consortium(
         name="audit",
         unit=RECORD,
@@ -51,8 +58,13 @@ def trained_across(size: int) -> Played:
     stated = enclosures.sqrt(said.mechanism.variance).high
     least = Fraction(needed(1.0, DELTA)) * said.query.clip / said.query.step  # Gaussian noise needs no more
     law = error_laws.RoundedGaussian(sigma=max(stated, least.limit_denominator(1000)))
-    noise = -flat_weights(model).astype(np.float64) / float(said.query.step)
+    noise = -np.asarray(next(model.parameters()).detach(), dtype=np.float64).ravel() / float(said.query.step)
     return Played(cells=numbers(law), draws=np.rint(noise))
+
+
+def _square(outputs: "Tensor", targets: "Tensor") -> "Tensor":
+    """A loss, of which no row is asked."""
+    return (outputs[:, 0] - targets).square().mean()
 
 
 def _moved(name: str, mechanism: SharedRounds) -> Attack:

@@ -83,9 +83,9 @@ def rooted(size: int) -> Played:
     How much there must be is worked out anew for a node that is in three subgraphs, of which some are drawn.
     """
     import numpy as np
-    import torch
 
     from sfumato.learning import GraphNodes
+    from sfumato.learning.canaries import zero_layer
 
     vault = Vault(unit=user("name", relation="add/remove"), budget=LARGE, name="audit")
     width = min(size // 4, 400)
@@ -99,8 +99,7 @@ def rooted(size: int) -> Played:
         n_units=2,
         name="node",
     )
-    layer = torch.nn.Linear(2 * width, 2, bias=False)
-    torch.nn.init.zeros_(layer.weight)
+    layer = zero_layer(2 * width, 2)
     trainer = vault.graph_network(layer, data=nodes, recipients=2, method="subgraphs")
     told = trainer.fit(epsilon=1, delta=DELTA, steps=1, batch=1, lr=1.0, progress=False)
     said = told.release.statement

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.federated.agreement import SiteAgreement
     from sfumato.federated.allocation import CountedNoise, RoundAllocation, allocate
     from sfumato.federated.consortium import Consortium
+    from sfumato.federated.file_transport import AnswersAwaited, FileTransport
     from sfumato.federated.hospital import Hospital
     from sfumato.federated.http_server import HttpTransport
     from sfumato.federated.http_site import HttpSite
@@ -39,6 +40,8 @@ _HOME = {
     "FedAdam": "training.server_optimizers",
     "FedSGD": "training.server_optimizers",
     "FederatedTrainer": "training.federated_trainer",
+    "AnswersAwaited": "file_transport",
+    "FileTransport": "file_transport",
     "Hospital": "hospital",
     "HttpSite": "http_site",
     "HttpTransport": "http_server",
@@ -67,12 +70,14 @@ _HOME = {
 __all__ = [
     "KIND",
     "AcrossSites",
+    "AnswersAwaited",
     "Consortium",
     "CountedNoise",
     "FedAdam",
     "FedSGD",
     "FederatedTrainer",
     "FederatedTraining",
+    "FileTransport",
     "Hospital",
     "HttpSite",
     "HttpTransport",

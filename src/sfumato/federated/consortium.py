@@ -22,6 +22,7 @@ from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
 from sfumato.federated.coordinator import agreed, summed
 from sfumato.federated.coordinator_rounds import CoordinatorRounds, OpenRound
+from sfumato.federated.file_transport import AnswersAwaited
 from sfumato.federated.parties import Parties, ServerTrust
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.server import SumResult, SumServer
@@ -255,6 +256,8 @@ class Consortium:
             if stored is not None:
                 self._rounds.drop(priced.question)
                 return delivered_again(stored)
+            if fresh:
+                self._rounds.drop(priced.question)
             begun = self._rounds.find(priced.question) or self._voted(priced, spend)
             self._votes = dict(begun.votes)
             reservation = ledger.reserve(
@@ -338,14 +341,20 @@ class Consortium:
             step=across.step,
             sites_per_person=across.sites_per_person,
         )
-        begun = agreed(proposal, self._sites, self._signed)
+        try:
+            begun = agreed(self._rounds.proposed(priced.question, proposal), self._sites, self._signed)
+        except AnswersAwaited:
+            raise
+        except Refused:
+            self._rounds.drop(priced.question)
+            raise
         self._rounds.keep(priced.question, begun)
         return begun
 
     def _answered(self, priced: Priced[SharedSkellam], begun: OpenRound) -> tuple[AcrossSites, tuple[int, ...]]:
         """The question with what the round adds to it, and the sum in the steps of the question.
 
-        A round that gives no sum any more is forgotten; its charge is kept.
+        A round that too few sites answer is kept where it lasts: they may come back. One whose sum is foul is not.
         """
         asked = priced.query
         assert isinstance(asked, AcrossSites)  # noqa: S101 - it was priced as one
@@ -355,6 +364,16 @@ class Consortium:
 
         try:
             server = summed(begun, self._signed, keep)
+        except AnswersAwaited:
+            raise
+        except Refused as few:
+            if not self._rounds.lasts:
+                raise
+            raise Refused(
+                f"{str(few).partition(';')[0]}; the round is kept and its charge counts once. Ask again when the sites "
+                "are back; fresh=True (--fresh) begins another round, at another charge."
+            ) from None
+        try:
             result = server.result()
         except Refused:
             self._rounds.drop(priced.question)

@@ -15,7 +15,7 @@ from sfumato.gate.sealed import derived_secret, locked, read_sealed, remove_seal
 
 __all__ = ["CoordinatorRounds", "OpenRound"]
 
-UNDER_WAY, OVER = "round", "transcript"
+PUT, UNDER_WAY, OVER = "proposal", "round", "transcript"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,16 @@ class CoordinatorRounds:
             votes={str(name): str(vote) for name, vote in votes.items()},
         )
 
+    def proposed(self, question: str, proposal: SiteProposal) -> SiteProposal:
+        """What sites vote on: the proposal that was written down for this question before, else this one, from now."""
+        if self._folder is None:
+            return proposal
+        name = fingerprint(question.encode())
+        if self._path(name, PUT).exists():
+            return SiteProposal.from_json(self._read(name, PUT)[1].decode())
+        self._write(name, PUT, {}, proposal.to_json().encode())
+        return proposal
+
     def keep(self, question: str, state: OpenRound) -> None:
         """Write down where a round stands, before sites are asked for more."""
         if self._folder is not None:
@@ -83,9 +93,10 @@ class CoordinatorRounds:
         return seal
 
     def drop(self, question: str) -> None:
-        """Forget a round that is over, or gives no sum any more."""
+        """Forget a round that is over, gives no sum any more, or that too few voted for."""
         if self._folder is not None:
-            remove_sealed(self._path(fingerprint(question.encode()), UNDER_WAY))
+            for kind in (UNDER_WAY, PUT):
+                remove_sealed(self._path(fingerprint(question.encode()), kind))
 
     def transcript(self, seal: str) -> bytes:
         """The transcript with this fingerprint."""

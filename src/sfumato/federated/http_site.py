@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.federated.http_server import LARGEST, NUMBER, POLL
 from sfumato.federated.tls import calling_context, peer_of
 
-__all__ = ["AnsweringSite", "HttpSite"]
+__all__ = ["AnsweringSite", "HttpSite", "SiteConnection", "place_of"]
 
 PATIENCE, LONGEST = 10.0, 60.0
 """Seconds for the next bytes beyond the time that the coordinator keeps a site waiting, and for a whole message."""
@@ -55,7 +55,7 @@ class HttpSite:
     ) -> None:
         self._site, self._largest, self._log, self._said = site, largest, log, ""
         self._coordinator = read_public_key(coordinator)
-        self._host, self._port = _place(address)
+        self._host, self._port = place_of(address)
         self._context = calling_context(key, self._coordinator)
 
     def run(self, stopped: threading.Event | None = None) -> None:
@@ -139,7 +139,12 @@ class SiteConnection:
         return answer.status, answer.headers.get(NUMBER, ""), b"".join(parts)
 
 
-def _place(address: str) -> tuple[str, int]:
+def place_of(address: str) -> tuple[str, int]:
+    """The host and the port of an address.
+
+    >>> place_of("coordinator.example:7443")
+    ('coordinator.example', 7443)
+    """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise InvalidInput("the address of a coordinator is HOST:PORT; nothing was sent.")

@@ -20,7 +20,7 @@ from sfumato.learning.units import Units
 if TYPE_CHECKING:
     from sfumato.core.release import Release
 
-__all__ = ["Counted", "Summed", "evaluated", "looked_up", "summed"]
+__all__ = ["Counted", "Summed", "evaluated", "looked_up", "summed", "zero_layer"]
 
 Floats = npt.NDArray[np.float64]
 MakesTrainer = Callable[..., Trainer]
@@ -66,6 +66,13 @@ def summed(trainer: MakesTrainer, gradients: Floats, *, batch: int, steps: int, 
     )
     made = trainer(model, lambda outputs, targets: (outputs * targets).sum(), data=data, clip=clip)
     return _told(made, model, steps=steps, batch=batch, **asked)
+
+
+def zero_layer(inputs: int, outputs: int) -> nn.Module:
+    """A layer whose weights are all 0: what a step adds to them is what the step said."""
+    layer = nn.Linear(inputs, outputs, bias=False)
+    nn.init.zeros_(layer.weight)
+    return layer
 
 
 def looked_up(trainer: MakesTrainer, rows: int, **asked: Any) -> Summed:

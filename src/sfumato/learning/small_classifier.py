@@ -15,7 +15,7 @@ from sfumato.learning.units import Units
 if TYPE_CHECKING:
     from sfumato.core.release import Release
 
-__all__ = ["classified", "without_rows"]
+__all__ = ["classified"]
 
 
 def classified(
@@ -51,14 +51,3 @@ def classified(
     )
     weights = torch.cat([model.weight.detach().T, model.bias.detach()[None, :]])
     return weights.numpy().astype(np.float32), trained.release
-
-
-def without_rows(size: int) -> tuple[nn.Module, Callable[..., torch.Tensor], Units]:
-    """A linear model of zeros, a loss, and data without a row: what is learned from it is noise alone."""
-
-    def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        return (outputs[:, 0] - targets).square().mean()
-
-    model = nn.Linear(size, 1, bias=False)
-    nn.init.zeros_(model.weight)
-    return model, loss, Units(torch.zeros(0, size), torch.zeros(0), n_units=1, name="rows", version="1")

@@ -176,6 +176,8 @@ class TrainingSite:
             return "declaration"
         if attempt(lambda: bool(self._committee(proposal))) is not True:
             return "committee"
+        if self._gate.notary.ledger.closed(self._dataset):
+            return "closed"
         try:
             self._gate.notary.ledger.check_fits([(price.charge, price.event)], datasets=[self._dataset])
         except SfumatoError:
@@ -253,11 +255,14 @@ class TrainingSite:
 
     def _masked(self, proposal: TrainingProposal, digest: str, current: RunRound, told: bytes) -> bytes:
         """Charge the run if this is its first round; then read, add up, mask, write down and send."""
-        terms = current.site.terms
+        terms, people = current.site.terms, self._people_of(proposal)
+        people.check_ready()
+        current.site.mask(
+            told, np.zeros(terms.length, dtype=np.int64)
+        )  # foul shares are refused before anything is read
         if digest not in self._runs:
-            current.site.mask(told, np.zeros(terms.length, dtype=np.int64))  # refuses foul shares before the charge
             self._charge(proposal, digest)
-        run, people = self._runs[digest], self._people_of(proposal)
+        run = self._runs[digest]
         found = attempt(lambda: people.numbers(current, run.last, run.sums))
         if found is FAILED:
             run.fail()
