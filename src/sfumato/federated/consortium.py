@@ -1,7 +1,7 @@
 """A consortium: questions about the people of several sites together, answered by one secure sum each."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -40,11 +40,10 @@ from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
     from sfumato.federated.agreement import SiteAgreement
     from sfumato.federated.training.federated_trainer import FederatedTrainer
     from sfumato.federated.training.training_site import RunCommittee, TrainingSite
+    from sfumato.learning.person_updates import Loss, Model
     from sfumato.learning.trainer import Trainer
     from sfumato.learning.units import Units
 
@@ -163,7 +162,7 @@ class Consortium:
 
     def trainer(
         self,
-        model: "nn.Module",
+        model: "Model",
         *,
         n_units: int,
         name: str,
@@ -442,8 +441,8 @@ class ConsortiumStore:
 
     def training_site(
         self,
-        model: "nn.Module",
-        loss: "Callable[..., Tensor]",
+        model: "Model",
+        loss: "Loss",
         *,
         data: "Units",
         agreement: "SiteAgreement",
@@ -468,7 +467,7 @@ class ConsortiumStore:
         said = {} if committee is None else {"committee": committee}
         alone = self._setting.sessions(TRAINING_QUERIES, what="training run")
 
-        def heads(trained: "nn.Module", head: str, clip: Exact) -> "Trainer":
+        def heads(trained: "Model", head: str, clip: Exact) -> "Trainer":
             return head_trainer(alone, trained, loss, data, head=head, clip=clip)
 
         return TrainingSite(

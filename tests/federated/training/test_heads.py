@@ -8,6 +8,7 @@ from sfumato.federated.training.training_site import TrainingSite
 from tests.federated.training.networks import training_network
 
 
+@pytest.mark.long
 def test_a_head_is_charged_to_its_site_alone_and_leaves_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
     network, messages = training_network(), list[bytes]()
     own = TrainingSite.answer

@@ -21,6 +21,7 @@ class Killed(BaseException):
     """What ends a process in the middle."""
 
 
+@pytest.mark.long
 def test_a_coordinator_that_is_killed_in_any_phase_goes_on_with_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

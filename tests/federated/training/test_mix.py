@@ -66,6 +66,7 @@ def test_without_noise_the_server_finds_the_sums_of_every_round_exactly(monkeypa
     assert [vault.spent.epsilon for vault in network.vaults.values()] == [3, 3, 3]
 
 
+@pytest.mark.long
 def test_every_person_counts_once_in_a_cycle_and_keeps_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     places: dict[int, list[tuple[int, ...]]] = {}
     own = Contributions._places

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sfumato.core import enclosures
 from sfumato.core.budget import Budget
@@ -29,13 +28,10 @@ from sfumato.federated.transports import Transport
 from sfumato.gate.sealed import locked
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.hints import suggested_rate
-from sfumato.learning.person_updates import flat_weights, model_form, put_weights
+from sfumato.learning.person_updates import Model, flat_weights, model_form, put_weights
 from sfumato.learning.weights import weights_digest
 from sfumato.mechanisms.matrix.steps.toeplitz import Toeplitz
 from sfumato.noise.poisson_noise import MOST_VARIANCE
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = ["FederatedTrainer", "TrainedAcrossSites"]
 
@@ -48,7 +44,7 @@ Watch = Callable[[int, Mapping[str, str]], object]
 class TrainedAcrossSites:
     """A model with the weights of a run, the release that says so, and how the sites voted."""
 
-    model: "nn.Module"
+    model: Model
     release: Release
     epsilon: Fraction
     delta: Fraction
@@ -71,7 +67,7 @@ class FederatedTrainer:
     def __init__(
         self,
         gate: SessionGate,
-        model: "nn.Module",
+        model: Model,
         *,
         consortium: str,
         dataset: Dataset,

@@ -27,11 +27,9 @@ from sfumato.federated.training.training_proposal import TrainingProposal
 from sfumato.federated.training.written import written
 from sfumato.gate.sealed import locked, read_sealed, write_sealed
 from sfumato.gate.session import Opened, SessionGate
-from sfumato.learning.person_updates import PersonUpdates
+from sfumato.learning.person_updates import Model, PersonUpdates
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from sfumato.learning.trainer import Trainer
 
 __all__ = ["PROPOSE_RUN", "READY", "TRAIN", "RunCommittee", "TrainingSite"]
@@ -68,7 +66,7 @@ class TrainingSite:
         agreement: SiteAgreement,
         committee: RunCommittee = _everything,
         folder: str | Path | None = None,
-        heads: "Callable[[nn.Module, str, Exact], Trainer] | None" = None,
+        heads: "Callable[[Model, str, Exact], Trainer] | None" = None,
     ) -> None:
         if not isinstance(agreement, SiteAgreement):
             raise InvalidInput("a site says what it agreed to: agreement=federated.SiteAgreement(…). Nothing was done.")
@@ -106,7 +104,7 @@ class TrainingSite:
         if self._folder is not None:
             written(self._path(run, "left"), b"")
 
-    def head_trainer(self, model: "nn.Module", head: str, *, clip: Exact = 1) -> "Trainer":
+    def head_trainer(self, model: Model, head: str, *, clip: Exact = 1) -> "Trainer":
         """A trainer for a head of this site's own on a model that was trained with others; the body stays as it is.
 
         ``head`` names the layers that are fitted, by the beginning of their names. ``fit`` of what is returned charges
