@@ -1,4 +1,4 @@
-"""Graph networks with privacy for nodes on Cora and Citeseer, beside a private model that ignores all citations.
+"""Graph networks with privacy for nodes, and for links alone, on Cora and Citeseer, beside models that ignore links.
 
 Four fifths of the nodes have labels to learn from, drawn anew for each of three runs; accuracy is that of the others. A
 citation stands in the lists of both papers. δ = 1e-4. More than 1,000 words are mapped to 512 numbers by random signs
@@ -9,6 +9,7 @@ the same for both; none was chosen by the accuracies that are written here. Netw
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ NETWORKS = ("cora", "citeseer")
 EPSILONS, RUNS, STEPS, DELTA = (1, 3, 8), 3, 40, Fraction(1, 10**4)
 MOST_WORDS, WIDTH = 1000, 512
 RATES = {1: 2.0, 3: 6.0, 8: 10.0}
+SHARES = {1: Fraction(1, 10), 3: Fraction(1, 10), 8: Fraction(1, 2)}
+PART = 4
 Array = np.ndarray[Any, Any]
 
 
@@ -67,6 +70,8 @@ def measure(papers: Papers, *, runs: int, steps: int, epsilons: tuple[int, ...],
         "features alone": _features_alone,
         "passing predictions on": _propagated,
         "rooted subgraphs": _subgraphs,
+        "rooted subgraphs, sampled": _sampled,
+        "links alone": _links,
     }
     found: dict[str, object] = {"pairs": runs, "peers": {}, "nodes": len(papers.labels), "edges": len(papers.edges)}
     for name, way in private.items():
@@ -87,12 +92,12 @@ def right(said: Array, papers: Papers, known: Array) -> float:
     return float((said == papers.labels)[asked].mean())
 
 
-def _vault(papers: Papers, *, users: bool = False) -> Any:
+def _vault(papers: Papers, unit: str = "record") -> Any:
     import sfumato as sf
 
     budget = sf.Budget(epsilon=10, delta=DELTA)
-    unit = sf.user("paper", relation="add/remove") if users else sf.record(relation="add/remove")
-    return sf.Vault(unit=unit, budget=budget, name="papers", population=len(papers.labels))
+    made = {"record": sf.record, "user": partial(sf.user, "paper"), "edge": sf.edge}[unit](relation="add/remove")
+    return sf.Vault(unit=made, budget=budget, name="papers", population=len(papers.labels))
 
 
 def _nodes(papers: Papers, known: Array) -> Any:
@@ -112,17 +117,29 @@ def _nodes(papers: Papers, known: Array) -> Any:
 
 
 def _propagated(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:
-    trainer = _vault(papers).graph_network(data=_nodes(papers, known))
+    trainer = _vault(papers).graph_network(data=_nodes(papers, known), share=SHARES[epsilon])
     found = trainer.fit(epsilon=epsilon, delta=DELTA, steps=steps, lr=RATES[epsilon], progress=False)
     return np.asarray(found.classes(papers.features, range(len(papers.labels))))
 
 
-def _subgraphs(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:
-    data = _nodes(papers, known)
-    trainer = _vault(papers, users=True).graph_network(data=data, recipients=2, method="subgraphs")
-    rate = RATES[epsilon] / trainer.plan(epsilon=epsilon, delta=DELTA, steps=steps).query.reach
-    found = trainer.fit(epsilon=epsilon, delta=DELTA, steps=steps, lr=rate, progress=False)
+def _subgraphs(papers: Papers, known: Array, epsilon: int, steps: int, part: int = 1) -> Array:
+    """Rooted subgraphs, of which each step takes all, or one of ``part`` in as many more steps."""
+    data, number = _nodes(papers, known), int(known.sum())
+    trainer = _vault(papers, "user").graph_network(data=data, recipients=2, method="subgraphs")
+    run: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "steps": steps * part, "batch": number // part}
+    rate = RATES[epsilon] / trainer.plan(**run).query.reach / part
+    found = trainer.fit(**run, lr=rate, progress=False)
     return np.asarray(found.classes(papers.features, range(len(papers.labels)), papers.lists))
+
+
+def _sampled(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:
+    return _subgraphs(papers, known, epsilon, steps, PART)
+
+
+def _links(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:
+    """Where a link is protected and nothing else: features and labels are learned from without noise."""
+    found = _vault(papers, "edge").graph_network(data=_nodes(papers, known)).fit(epsilon=epsilon, delta=DELTA)
+    return np.asarray(found.classes(papers.features, range(len(papers.labels))))
 
 
 def _features_alone(papers: Papers, known: Array, epsilon: int, steps: int) -> Array:

@@ -1090,6 +1090,22 @@ def an_allocation_counts_every_client_once(original: Any) -> Any:
     return lambda counted, rounds, size: original(CountedNoise.CLIENT, rounds, size)
 
 
+@broken("sfumato.federated.training.run_state:RunState.unit_of", claims=["S3-14"], first=["smaller rate"])
+def the_mean_of_a_round_is_over_all_people_however_few_were_drawn(original: Any) -> Any:
+    def unit_of(self: Any, survivors: int) -> Any:
+        return original(self, survivors) * self.proposal.training.rate
+
+    return unit_of
+
+
+@broken("sfumato.federated.training.shared_rounds:SharedRounds.loss", claims=["S3-14"], first=["smaller rate"])
+def a_run_across_sites_is_charged_as_if_everybody_were_in_every_round(original: Any) -> Any:
+    def loss(self: Any, moved: Any) -> Any:
+        return original(dataclasses.replace(self, rate=type(self.rate)(1)), moved)
+
+    return loss
+
+
 # ---------------------------------------------------------------------------------------------------- genomics
 
 

@@ -34,6 +34,8 @@ SMALL = SupertypeTable(version="small", digest="", of={"A*02:01": "A02", "A*02:0
         ("DRB1*15:01P", "DRB1*15:01P"),
         ("HLA-DQB1*06:02", "DQB1*06:02"),
         ("B*07", "B*07"),
+        ("Cw*0702", "C*07:02"),
+        ("HLA-Cw07:02", "C*07:02"),
     ],
 )
 def test_names_of_today_and_of_before(text: str, name: str) -> None:
@@ -42,7 +44,7 @@ def test_names_of_today_and_of_before(text: str, name: str) -> None:
 
 @pytest.mark.claim("S3-25")
 @pytest.mark.parametrize(
-    "text", ["", "A**", "A*2:1", "Z*02:01", "A*02:01:01:01:01", "A*02:01X", "A*02:AB", "patient 7"]
+    "text", ["", "A**", "A*2:1", "Z*02:01", "A*02:01:01:01:01", "A*02:01X", "A*02:AB", "A*٠٢:٠١", "patient 7"]
 )
 def test_what_is_no_allele_is_refused_and_not_quoted(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:

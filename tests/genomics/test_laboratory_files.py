@@ -113,3 +113,66 @@ def test_samples_belong_to_patients_by_a_list(tmp_path: Path) -> None:
     assert found.refused["sample of nobody"] == 1
     with pytest.raises(InvalidInput, match="MaxQuant"):
         read_peptides(written(tmp_path, "a\tb\n1\t2\n"))
+
+
+TEN = "peptide,patient\n" + "".join(f"SIINFEKL{letter},p{number}\n" for number, letter in enumerate("ACDEFGHIKL"))
+
+
+@pytest.mark.claim("S3-25")
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b'"SIINFEKLE,p3', id="a quotation mark before the peptide"),
+        pytest.param(b'SIINFEKLE,"p3', id="a quotation mark before the patient"),
+        pytest.param(b'SIIN"FEKLE,"p3', id="two quotation marks"),
+        pytest.param(b"SIINFEKLE,p\xff", id="no UTF-8"),
+        pytest.param(b"SIINFEKLE,p3\rSIINFEKLE,p1", id="a line in a line"),
+        pytest.param(b"SIINFEKLE,p3,more", id="a column more"),
+    ],
+)
+def test_a_foul_line_of_one_patient_leaves_the_lines_of_all_others(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "peptides.csv"
+    path.write_bytes(TEN.encode().replace(b"SIINFEKLE,p3", line))
+    found = read_peptides(path)
+    assert found.rows["patient"].to_pylist() == [f"p{number}" for number in range(10) if number != 3]
+    assert found.refused["malformed line"] == 1
+
+
+def test_a_cell_that_is_larger_than_a_block_of_the_reader_is_read(tmp_path: Path) -> None:
+    large = TEN.replace("SIINFEKLE", "E" * (3 << 20))
+    for name, text in (("large.csv", large), ("large.tsv", large.replace(",", "\t"))):
+        found = read_peptides(written(tmp_path, text, name))
+        assert (found.rows.num_rows, found.refused["no peptide"]) == (9, 1)
+
+
+def test_quoted_cells_and_names_of_columns_are_read(tmp_path: Path) -> None:
+    text = '"Peptide", "Source File","a,b"\r\n"SIINFEKLL","raw ""1""","x,y"\r\nSIINFEKLL,raw2,"x"\r\n'
+    assert read_peptides(written(tmp_path, text, "peaks.csv")).rows["patient"].to_pylist() == ['raw "1"', "raw2"]
+
+
+@pytest.mark.parametrize("samples", ["P1\tP1", "P1\tP1 ", "\tP2"])
+def test_samples_without_a_name_of_their_own_are_refused(samples: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="two have the same"):
+        read_vcf(written(tmp_path, f"{HEADER}{samples}\n{LINES}"))
+
+
+@pytest.mark.parametrize("name", ["position", "POS", '"P1"'])
+def test_a_sample_may_have_any_name(name: str, tmp_path: Path) -> None:
+    haploid = "1\t100\t.\tA\tG\t.\tPASS\t.\tGT\t1\t0\n"
+    found = read_vcf(written(tmp_path, f"{HEADER}{name}\tP2\n{haploid}"))
+    assert [(row["patient"], row["copies"]) for row in found.rows.to_pylist()] == [(name.strip('"'), 1)]
+
+
+def test_one_patient_under_two_spellings_is_one_patient(tmp_path: Path) -> None:
+    header = "Chromosome\tStart_Position\tReference_Allele\tTumor_Seq_Allele2\tTumor_Sample_Barcode\n"
+    text = header + "".join(f"1\t5\tA\tT\t{name}\n" for name in ("P1", "P1 ", " P1"))
+    assert set(read_maf(written(tmp_path, text)).rows["patient"].to_pylist()) == {"P1"}
+
+
+def test_a_file_that_is_broken_or_has_a_column_twice_is_refused(tmp_path: Path) -> None:
+    packed = tmp_path / "broken.gz"
+    packed.write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\3" + b"\xff" * 50)
+    with pytest.raises(InvalidInput, match="compressed and broken"):
+        read_vcf(packed)
+    with pytest.raises(InvalidInput, match="twice"):
+        read_peptides(written(tmp_path, "peptide\tpatient\tpatient\nSIINFEKLL\tP1\tP2\n"))

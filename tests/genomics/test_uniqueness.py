@@ -48,9 +48,12 @@ def test_frequencies_may_be_given_and_are_held_to_reason() -> None:
     given = hla_uniqueness([2, 1], people=2)
     assert given == hla_uniqueness(2, people=2)
     assert hla_uniqueness([1.0], people=2).unique == pytest.approx(0, abs=1e-12)
-    for wrong in ([], [0.5, -0.5], [np.nan]):
+    assert hla_uniqueness(np.int64(3), people=2) == hla_uniqueness(3, people=2)
+    for wrong in ([], [0.5, -0.5], [np.nan], "21", [[1.0, 2.0]], ["x"]):
         with pytest.raises(InvalidInput):
             hla_uniqueness(wrong, people=2)
+    with pytest.raises(InvalidInput, match="so large"):
+        hla_uniqueness(500, 500, people=2)
     with pytest.raises(InvalidInput):
         hla_uniqueness(people=2)
     with pytest.raises(InvalidInput):

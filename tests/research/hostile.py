@@ -193,6 +193,33 @@ def attempt(rows):
             if os.read(number, 1): return True
         except OSError: pass
 """,
+    "load and memory of the host": """
+import ctypes
+def attempt(rows):
+    return ctypes.CDLL(None).sysinfo(ctypes.create_string_buffer(128)) == 0
+""",
+    "lock on a file that others have": """
+import fcntl, os
+def attempt(rows):
+    fcntl.lockf(os.open(os.__file__, os.O_RDONLY), fcntl.LOCK_SH | fcntl.LOCK_NB); return True
+""",
+    "lease on a file that others have": """
+import fcntl, os
+def attempt(rows):
+    for path in (os.__file__, *("/packages/" + name for name in os.listdir("/packages") if name.endswith(".py"))):
+        try: fcntl.fcntl(os.open(path, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK); return True
+        except OSError: pass
+""",
+    "notice of what others do": """
+import fcntl, os
+def attempt(rows):
+    fcntl.fcntl(os.open("/packages", os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_ACCESS); return True
+""",
+    "size of a pipe": """
+import fcntl
+def attempt(rows):
+    return fcntl.fcntl(1, 1031, 1 << 20) > 0
+""",
     "name of the host": """
 import os
 def attempt(rows):

@@ -1,5 +1,7 @@
 """Boxes: hostile programs are kept in, and size and time of an answer are the same whatever happens inside."""
 
+import subprocess
+import sys
 import time
 from fractions import Fraction
 
@@ -7,13 +9,21 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import InvalidInput
-from sfumato.research.box import Box, BoxLimits
-from sfumato.research.seccomp import AARCH64, ONCE, X86_64, Machine, filter_program
+from sfumato.research import inside
+from sfumato.research.box import Box, BoxLimits, WarmBox
+from sfumato.research.seccomp import AARCH64, CONTROL, ONCE, X86_64, Machine, filter_program
 from tests.parts import boxes
 from tests.research.hostile import HOSTILE
 
 ROWS = pa.table({"x": [1.0, 2.0, 6.0]})
-TRIED_ALWAYS = ("files of the host", "network by UDP", "fork", "descriptors that were left open")
+TRIED_ALWAYS = (
+    "files of the host",
+    "network by UDP",
+    "fork",
+    "descriptors that were left open",
+    "load and memory of the host",
+    "notice of what others do",
+)
 LIMITS = BoxLimits(seconds=Fraction(1), libraries=())
 
 
@@ -32,7 +42,8 @@ def test_a_hostile_program_is_kept_in(program: str) -> None:
 def test_the_same_programs_get_through_where_there_is_no_box() -> None:
     """What they look for is there: else they would prove nothing."""
     found = {}
-    for name in ("environment", "thread", "name of the host"):
+    shared = ("load and memory of the host", "lock on a file that others have")
+    for name in ("environment", "thread", "name of the host", *shared):
         names: dict[str, object] = {}
         exec(HOSTILE[name], names)  # noqa: S102 - ours
         found[name] = names["analyse"](ROWS)  # type: ignore[operator]
@@ -75,7 +86,8 @@ def test_anything_else_is_nothing_and_takes_the_whole_slot(code: str) -> None:
 
 
 def test_limits_are_held_to_reason() -> None:
-    for wrong in ({"seconds": 0}, {"memory": 1}, {"numbers": 0}, {"libraries": ("os; x",)}):
+    foul = ({"libraries": ("os; x",)}, {"libraries": "pandas"}, {"core": 1 << 20})
+    for wrong in ({"seconds": 0}, {"memory": 1}, {"numbers": 0}, *foul):
         with pytest.raises(InvalidInput):
             BoxLimits(**wrong)
 
@@ -100,4 +112,37 @@ def test_calls_that_open_a_way_are_on_no_list(calls: dict[str, int]) -> None:
     assert len(set(calls.values())) == len(calls)
     assert set(ONCE) <= set(calls)
     program = filter_program(calls.values(), Machine(audit=1, calls=calls))
-    assert len(program) == 8 * (7 + 2 * len(calls))
+    assert len(program) == 8 * (7 + 2 * len(calls) + 2 * len(CONTROL))
+    assert {"sysinfo", "ioctl", "prlimit64"} <= set(ONCE)
+
+
+def test_a_box_that_does_not_read_its_block_takes_the_slot_and_no_more() -> None:
+    """The wait for a reader ends with the slot, whatever the size of the block: this one reads nothing for a minute."""
+    boxes()
+    deaf = "import os, time; os.write(1, b'R'); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-I", "-c", deaf], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        box = WarmBox(process, BoxLimits(seconds=Fraction(1, 20), libraries=()))
+        box.ready()
+        start = time.monotonic()
+        assert box.answer("def analyse(rows): return 1", pa.table({"x": pa.array(range(1 << 18))})) is None
+        assert time.monotonic() - start < 30
+
+
+def test_a_block_of_several_pieces_arrives_whole() -> None:
+    many = pa.table({"x": pa.array(range(50_000))})
+    assert answer("def analyse(rows): return sum(rows['x'].to_pylist())", rows=many) == (49_999 * 25_000.0,)
+
+
+def test_code_that_is_no_text_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        answer("x = '\ud800'")
+
+
+def test_a_box_that_crashes_leaves_no_image_of_its_memory() -> None:
+    code = (
+        f"import ctypes, runpy; libc = ctypes.CDLL(None); runpy.run_path({inside.__file__!r})['undumpable'](libc); "
+        "print(libc.prctl(3, 0, 0, 0, 0))"
+    )
+    said = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True, timeout=60)
+    assert said.stdout.strip() == b"0"
+    assert "undumpable" in inside.main.__code__.co_names

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sfumato.federated.agreement import SiteAgreement
     from sfumato.federated.training.federated_trainer import FederatedTrainer
     from sfumato.federated.training.training_site import RunCommittee, TrainingSite
+    from sfumato.learning.trainer import Trainer
     from sfumato.learning.units import Units
 
 __all__ = ["Consortium", "ConsortiumStore"]
@@ -458,16 +459,24 @@ class ConsortiumStore:
         need("torch", "pip install 'sfumato[learning]'")
         from sfumato.federated.training.federated_training import FederatedTraining
         from sfumato.federated.training.training_site import TrainingSite
+        from sfumato.learning import TRAINING_QUERIES
         from sfumato.learning.person_updates import PersonUpdates
+        from sfumato.learning.personal_heads import head_trainer
 
         data.check(self._setting.unit)
         data.check_home(self._setting.notary)
         said = {} if committee is None else {"committee": committee}
+        alone = self._setting.sessions(TRAINING_QUERIES, what="training run")
+
+        def heads(trained: "nn.Module", head: str, clip: Exact) -> "Trainer":
+            return head_trainer(alone, trained, loss, data, head=head, clip=clip)
+
         return TrainingSite(
             self._setting.sessions((FederatedTraining,), what="training run across sites"),
             PersonUpdates(model, loss, data),
             data.dataset,
             agreement=agreement,
             folder=folder,
+            heads=heads,
             **said,
         )

@@ -5,10 +5,10 @@ from typing import Protocol, runtime_checkable
 
 from sfumato.errors import SfumatoError
 
-__all__ = ["AnsweringSite", "InProcess", "Transport", "TransportToAll", "ask_all"]
+__all__ = ["InProcess", "ReachedSite", "Transport", "TransportToAll", "ask_all"]
 
 
-class AnsweringSite(Protocol):
+class ReachedSite(Protocol):
     """A site: for questions about tables, or for training runs."""
 
     @property
@@ -51,7 +51,7 @@ class InProcess:
     ``silent`` says of which sites, by public key, how many answers arrive before they fall silent.
     """
 
-    def __init__(self, sites: Sequence[AnsweringSite], *, silent: Mapping[str, int] | None = None) -> None:
+    def __init__(self, sites: Sequence[ReachedSite], *, silent: Mapping[str, int] | None = None) -> None:
         self._sites = {site.public_key: site for site in sites}
         self._silent = dict(silent or {})
 

@@ -13,7 +13,7 @@ from sfumato.errors import InvalidInput
 
 __all__ = ["Allele", "AlleleFault", "HLATyping"]
 
-_GENE = r"(?:HLA-)?(?P<gene>A|B|C|E|F|G|DRA|DRB[1-9]|DQA[12]|DQB[12]|DPA[12]|DPB[12]|MICA|MICB)"
+_GENE = r"(?:HLA-)?(?P<gene>A|B|CW?|E|F|G|DRA|DRB[1-9]|DQA[12]|DQB[12]|DPA[12]|DPB[12]|MICA|MICB)"
 _TODAY = re.compile(rf"{_GENE}\*?(?P<fields>\d{{2,4}}(?::\d{{2,4}}){{0,3}})(?P<suffix>[NLSCAQGP]?)")
 _BEFORE = re.compile(rf"{_GENE}\*?(?P<fields>\d{{4}}(?:\d{{2}}){{0,2}})(?P<suffix>[NLSCAQ]?)")
 _CODE = re.compile(rf"{_GENE}\*?\d{{2,4}}:[A-Z]{{2,5}}")
@@ -41,6 +41,8 @@ class Allele:
     Allele(gene='A', fields=('02', '01', '01', '02'), suffix='L')
     >>> Allele.read("B*9501").name, Allele.read("A0201").two_fields
     ('B*15:101', 'A*02:01')
+    >>> Allele.read("HLA-Cw*0702").name
+    'C*07:02'
     """
 
     gene: str
@@ -112,17 +114,24 @@ class HLATyping:
 
 def _read(text: str) -> Allele | AlleleFault:
     text = text.strip().upper()
+    if not text.isascii():
+        return AlleleFault.MALFORMED
     if _CODE.fullmatch(text):
         return AlleleFault.CODE
     if found := _TODAY.fullmatch(text):
         fields = found["fields"].split(":")
         if len(fields) > 1 or len(fields[0]) < 4:
-            return Allele(gene=found["gene"], fields=tuple(fields), suffix=found["suffix"])
+            return Allele(gene=_gene(found), fields=tuple(fields), suffix=found["suffix"])
     if found := _BEFORE.fullmatch(text):
         digits = found["fields"]
         fields = [digits[at : at + 2] for at in range(0, len(digits), 2)]
-        return Allele(gene=found["gene"], fields=tuple(_renumbered(found["gene"], fields)), suffix=found["suffix"])
+        return Allele(gene=_gene(found), fields=tuple(_renumbered(_gene(found), fields)), suffix=found["suffix"])
     return AlleleFault.MALFORMED
+
+
+def _gene(found: re.Match[str]) -> str:
+    """The gene as it is named today: HLA-Cw was the name of HLA-C before 2010."""
+    return found["gene"].removesuffix("W")
 
 
 def _renumbered(gene: str, fields: Sequence[str]) -> Sequence[str]:

@@ -116,6 +116,7 @@ def build_public_layer(
             "which peptides there are is private: finding them needs delta; nothing was read or spent. Say delta=1e-7, "
             "or give a public list as peptides=[…]."
         )
+    listed = None if peptides is None else _listed(peptides)
     of_patients, of_supertypes = spent * (1 - part) * _PERSONS, spent * (1 - part) * (1 - _PERSONS)
     carriers = vault.table(
         _carriers(study, supertypes),
@@ -124,7 +125,6 @@ def build_public_layer(
         limit=_at_most(supertypes_per_patient, "supertypes_per_patient"),
         keys={"supertype": supertypes.names},
     )
-    listed = None if peptides is None else sorted(set(peptides))
     groups = (*supertypes.names, NOT_ASSIGNED)
     found = vault.table(
         _presented(study, supertypes),
@@ -154,6 +154,14 @@ def _check_unit(unit: Unit) -> None:
             "the unit of a study is a patient or a family of patients, told apart by the column patient; nothing was "
             "read or spent. Say sf.user('patient', …) or sf.family(4, 'patient', …)."
         )
+
+
+def _listed(peptides: Iterable[str]) -> list[str]:
+    """A public list of peptides; refused where it is one text, or holds anything but texts."""
+    found = [] if isinstance(peptides, str) else list(peptides)
+    if not found or not all(isinstance(each, str) for each in found):
+        raise InvalidInput("peptides is a list of texts such as ['SIINFEKLL']; nothing was read or spent.")
+    return sorted(set(found))
 
 
 def _at_most(number: int, name: str) -> Limit:

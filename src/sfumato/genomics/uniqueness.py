@@ -38,7 +38,7 @@ def hla_uniqueness(*alleles: int | Sequence[float], people: int, evenly: bool = 
     natural(people, "people")
     if not alleles:
         raise InvalidInput("no gene was given; nothing was done. Give the number of alleles of each.")
-    genes = [zipf(each) if isinstance(each, int) else _frequencies(each) for each in alleles]
+    genes = [zipf(int(each)) if isinstance(each, int | np.integer) else _frequencies(each) for each in alleles]
     genotypes = 1
     for gene in genes:
         genotypes *= len(gene) * (len(gene) + 1) // 2
@@ -48,6 +48,8 @@ def hla_uniqueness(*alleles: int | Sequence[float], people: int, evenly: bool = 
     for gene in genes[:-1]:
         weights, counts = _crossed(weights, counts, *_genotypes(gene))
     last, times = _genotypes(genes[-1])
+    if len(weights) * len(last) > _MOST_PAIRS:
+        raise InvalidInput("so large a table of genotypes is not computed; nothing was done. Give fewer alleles.")
     unique = 0.0
     for weight, count in zip(weights, counts, strict=True):
         chance = np.minimum(weight * last, 1 - 1e-16)
@@ -66,8 +68,11 @@ def zipf(alleles: int) -> NDArray[np.float64]:
 
 
 def _frequencies(given: Sequence[float]) -> NDArray[np.float64]:
-    shares = np.asarray(given, dtype=float)
-    if not 0 < len(shares) <= _MOST_ALLELES or not np.isfinite(shares).all() or (shares <= 0).any():
+    try:
+        shares = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        shares = np.zeros(1)
+    if shares.ndim != 1 or not 0 < len(shares) <= _MOST_ALLELES or not np.isfinite(shares).all() or (shares <= 0).any():
         raise InvalidInput("frequencies of alleles are positive numbers, one for each allele; nothing was done.")
     return np.asarray(shares / shares.sum())
 

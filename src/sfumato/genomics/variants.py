@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from sfumato.errors import InvalidInput
 from sfumato.genomics.reading import ReadRows
-from sfumato.genomics.text_tables import read_text
+from sfumato.genomics.text_tables import TextRows, read_text
 
 __all__ = ["MUTATION_COLUMNS", "read_maf", "read_vcf"]
 
@@ -38,35 +38,43 @@ def read_vcf(path: str | Path) -> ReadRows[pa.Table]:
     refused where there are several: else a cell of one patient would take rows from all others. Sensitive: the result.
     """
     text = read_text(path, marked=True)
-    names = text.table.column_names
-    if tuple(name.upper() for name in names[:8]) != _FIXED[:8]:
-        raise InvalidInput("the file has no header of variants (#CHROM, POS, ID, REF, ALT, …); nothing was read.")
-    if len(names) < 10:
-        raise InvalidInput("the file has no genotypes: no column after FORMAT; nothing was read.")
-    if text.broken and len(names) > 10:
-        raise InvalidInput("lines of the file have another number of columns than its header; nothing was read.")
-    position = _whole(text.table["POS"])
+    samples = _samples(text)
+    position = _whole(text.table.column(1))
     good = _all(
         position.is_valid(),
-        pc.match_substring_regex(text.table["REF"], r"^[ACGTNacgtn]+$"),
-        pc.match_substring_regex(text.table["ALT"], r"^[^\s]+$"),
-        pc.match_substring_regex(text.table["FORMAT"], r"^GT(:|$)"),
+        pc.match_substring_regex(text.table.column(_FIXED.index("REF")), r"^[ACGTNacgtn]+$"),
+        pc.match_substring_regex(text.table.column(_FIXED.index("ALT")), r"^[^\s]+$"),
+        pc.match_substring_regex(text.table.column(_FIXED.index("FORMAT")), r"^GT(:|$)"),
     )
     kept = text.table.append_column("position", position).filter(good)
     refused = {"malformed line": text.broken + len(good) - pc.sum(good, min_count=0).as_py()}
-    alternates = pc.split_pattern(kept["ALT"], ",")
+    alternates = pc.split_pattern(kept.column(_FIXED.index("ALT")), ",")
     parts, missing = [], 0
-    for sample in names[9:]:
-        rows, wrong = _of_sample(kept, alternates, sample)
+    for place, sample in enumerate(samples, start=len(_FIXED)):
+        rows, wrong = _of_sample(kept, alternates, sample, place)
         parts += rows
         missing += wrong
     refused["missing or impossible genotype"] = missing
     return ReadRows(rows=pa.concat_tables(parts) if parts else MUTATION_COLUMNS.empty_table(), refused=refused)
 
 
-def _of_sample(kept: pa.Table, alternates: pa.ChunkedArray, sample: str) -> tuple[list[pa.Table], int]:
+def _samples(text: TextRows) -> tuple[str, ...]:
+    """The names of the samples; refused where the file is none of variants, or a name is empty or there twice."""
+    header, samples = tuple(name.upper() for name in text.names[: len(_FIXED)]), text.names[len(_FIXED) :]
+    if header[:8] != _FIXED[:8]:
+        raise InvalidInput("the file has no header of variants (#CHROM, POS, ID, REF, ALT, …); nothing was read.")
+    if header != _FIXED or not samples:
+        raise InvalidInput("the file has no genotypes: no column after FORMAT; nothing was read.")
+    if not all(samples) or len(set(samples)) < len(samples):
+        raise InvalidInput("a sample of the file has no name, or two have the same; nothing was read.")
+    if text.broken and len(samples) > 1:
+        raise InvalidInput("lines of the file have another number of columns than its header; nothing was read.")
+    return samples
+
+
+def _of_sample(kept: pa.Table, alternates: pa.ChunkedArray, sample: str, place: int) -> tuple[list[pa.Table], int]:
     """The variants of one sample by alternate allele, and how many of its genotypes said nothing."""
-    genotype = pc.list_element(pc.split_pattern(kept[sample], ":", max_splits=1), 0)
+    genotype = pc.list_element(pc.split_pattern(kept.column(place), ":", max_splits=1), 0)
     coded = pc.dictionary_encode(genotype).combine_chunks()
     said = [_alleles(each) for each in coded.dictionary.to_pylist()]  # distinct genotypes: a handful
     codes = coded.indices.to_numpy(zero_copy_only=False)
@@ -90,9 +98,9 @@ def _rows(rows: pa.Table, sample: str, alternate: pa.ChunkedArray, copies: np.nd
     return pa.table(
         {
             "patient": pa.repeat(pa.scalar(sample, pa.string()), number),
-            "chromosome": _chromosome(rows["CHROM"]),
+            "chromosome": _chromosome(rows.column(0)),
             "position": rows["position"],
-            "reference": pc.utf8_upper(rows["REF"]),
+            "reference": pc.utf8_upper(rows.column(_FIXED.index("REF"))),
             "alternate": pc.utf8_upper(alternate),
             "gene": pa.nulls(number, pa.string()),
             "effect": pa.nulls(number, pa.string()),
@@ -118,7 +126,7 @@ def read_maf(path: str | Path) -> ReadRows[pa.Table]:
             "the file has no columns Tumor_Sample_Barcode, Chromosome, Start_Position, Reference_Allele and "
             "Tumor_Seq_Allele2; nothing was read."
         )
-    position = _whole(start)
+    position, sample = _whole(start), pc.utf8_trim_whitespace(sample)
     number = len(sample)
     gene, effect = text.column("Hugo_Symbol"), text.column("Variant_Classification")
     rows = pa.table(

@@ -13,6 +13,7 @@ from sfumato.learning.adaptive import AdaptiveClip, AdaptiveSums
 from sfumato.learning.best_of_runs import BestOfRuns
 from sfumato.learning.correlated import BandedSums, Correlated, CorrelatedSums
 from sfumato.learning.evaluation import Evaluations
+from sfumato.learning.graph_networks.edge_training import EdgeTraining
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.sampled_roots import NoisyRootSums
 from sfumato.learning.graph_networks.subgraph_training import SubgraphTraining
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sfumato.learning.generative.course import GeneratorSettings
     from sfumato.learning.generative.generated import GeneratedTable, GeneratorQuality, RowMaker
     from sfumato.learning.generative.trainer import GeneratorTrainer
+    from sfumato.learning.graph_networks.edge_trainer import EdgeTrainer
     from sfumato.learning.graph_networks.graph_trainer import GraphTrainer, TrainedGraph
     from sfumato.learning.graph_networks.network import GraphNetwork
     from sfumato.learning.graph_networks.nodes import GraphNodes
@@ -90,6 +92,8 @@ __all__ = [
     "DPClassifier",
     "DPRegressor",
     "EarlyStop",
+    "EdgeTrainer",
+    "EdgeTraining",
     "Engine",
     "Evaluations",
     "Evaluator",
@@ -167,7 +171,7 @@ EXAMPLE_QUERIES = (
     AttentionLogits,
     AttentionKey,
 )
-TRAINING_QUERIES = (Training, ContrastiveTraining, GraphTraining, SubgraphTraining, Evaluations, Tuning)
+TRAINING_QUERIES = (Training, ContrastiveTraining, GraphTraining, SubgraphTraining, EdgeTraining, Evaluations, Tuning)
 QUERIES: tuple[Any, ...] = (
     *TRAINING_QUERIES,
     NoisySums,
@@ -227,6 +231,7 @@ _HOME = {
     "GeneratorQuality": "sfumato.learning.generative.generated",
     "GeneratorSettings": "sfumato.learning.generative.course",
     "GeneratorTrainer": "sfumato.learning.generative.trainer",
+    "EdgeTrainer": "sfumato.learning.graph_networks.edge_trainer",
     "GraphNetwork": "sfumato.learning.graph_networks.network",
     "GraphTrainer": "sfumato.learning.graph_networks.graph_trainer",
     "GraphNodes": "sfumato.learning.graph_networks.nodes",

@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -37,6 +37,8 @@ NOT_HIDDEN = (
     "a program can read a clock and the number of its processor; it shares caches of the processor and of files with "
     "what ran before it"
 )
+_LONGEST_START = 60.0
+_PIECE, _ROWS_AT_ONCE = 1 << 16, 1 << 14
 
 
 class BoxLevel(Enum):
@@ -65,8 +67,10 @@ class BoxLimits:
         object.__setattr__(self, "seconds", positive(self.seconds, "seconds"))
         natural(self.memory, "memory", least=512)
         natural(self.numbers, "numbers", most=10_000)
-        if not all(name.isidentifier() for name in self.libraries):
-            raise InvalidInput("libraries are named as they are imported; no code was run.")
+        if isinstance(self.libraries, str) or not all(name.isidentifier() for name in self.libraries):
+            raise InvalidInput("libraries are a tuple of names as they are imported; no code was run.")
+        if self.core is not None and self.core not in os.sched_getaffinity(0):
+            raise InvalidInput("core is the number of a processor that this process may use; no code was run.")
 
     def resources(self) -> dict[str, int]:
         """Limits by their names."""
@@ -143,39 +147,73 @@ class WarmBox:
 
     def __init__(self, process: "subprocess.Popen[bytes]", limits: BoxLimits) -> None:
         self._process, self._limits, self._shut = process, limits, False
-        self._send(json.dumps(_setup(limits)).encode())
+        assert process.stdin is not None  # noqa: S101 - it is a pipe
+        os.set_blocking(process.stdin.fileno(), False)
+        self._send(time.monotonic() + _LONGEST_START, json.dumps(_setup(limits)).encode())
 
-    def ready(self, *, seconds: float = 60) -> None:
+    def ready(self, *, seconds: float = _LONGEST_START) -> None:
         """Wait until the box is shut and its libraries are there; refused where it does not get there."""
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         if self._shut:
             return
         if _read(self._process.stdout.fileno(), 1, time.monotonic() + seconds) != b"R":
-            raise Unsupported("a box could not be shut on this host; no code was run and nothing was read.")
+            raise Unsupported(
+                "a box could not be shut on this host, or a library could not be imported in it; no code was run and "
+                "nothing was read. Try libraries=() to tell which."
+            )
         self._shut = True
 
     def answer(self, code: str, block: pa.Table) -> tuple[float, ...] | None:
         """Numbers of the program, or None; after the whole slot, whatever happens."""
         self.ready()
-        rows = _packed(block)
+        program = _encoded(code)
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         end = time.monotonic() + float(self._limits.seconds)
         size = 8 * self._limits.numbers
-        try:
-            self._send(code.encode(), rows)
-            said = _read(self._process.stdout.fileno(), size + 1, end)
-        except BrokenPipeError:
-            said = b""
+        self._send(end, program)
+        self._send_rows(end, block)
+        said = _read(self._process.stdout.fileno(), size + 1, end)
         self._process.kill()
         time.sleep(max(0.0, end - time.monotonic()))
         numbers = struct.unpack(f"<{self._limits.numbers}d", said) if len(said) == size else ()
         return numbers if numbers and all(map(math.isfinite, numbers)) else None
 
-    def _send(self, *parts: bytes) -> None:
+    def _send_rows(self, until: float, block: pa.Table) -> None:
+        """Write rows in pieces, and an empty one at the end: a large block takes no more time than there is."""
+        sink = pa.PythonFile(_Frames(lambda piece: self._send(until, piece)), mode="w")
+        with pa.ipc.new_stream(sink, block.schema) as stream:
+            for batch in block.to_batches(max_chunksize=_ROWS_AT_ONCE):
+                if time.monotonic() >= until:
+                    return
+                stream.write_batch(batch)
+        self._send(until, b"")
+
+    def _send(self, until: float, *parts: bytes) -> None:
+        """Write frames as long as there is time and somebody who reads."""
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         for part in parts:
-            self._process.stdin.write(struct.pack("<Q", len(part)) + part)
-        self._process.stdin.flush()
+            for piece in (struct.pack("<Q", len(part)), part):
+                _write(self._process.stdin.fileno(), piece, until)
+
+
+class _Frames:
+    """What pyarrow takes for a file: it hands on what is written to it."""
+
+    closed = False
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._hand_on = send
+
+    def write(self, data: bytes) -> int:
+        if data:
+            self._hand_on(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """The pipe stays open."""
 
 
 def _command(filter_at: int) -> Sequence[str]:
@@ -220,12 +258,24 @@ def _setup(limits: BoxLimits) -> dict[str, object]:
     }
 
 
-def _packed(block: pa.Table) -> bytes:
-    """Rows as bytes."""
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, block.schema) as stream:
-        stream.write_table(block)
-    return bytes(out.getvalue())
+def _encoded(code: str) -> bytes:
+    try:
+        return code.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("the code is no text that can be written as UTF-8; no code was run.") from None
+
+
+def _write(descriptor: int, data: bytes, until: float) -> None:
+    """Write into a pipe that does not block, until the end of the time; what a closed pipe misses is left."""
+    left = memoryview(data)
+    while left and (rest := until - time.monotonic()) > 0:
+        if select.select([], [descriptor], [], rest)[1]:
+            try:
+                left = left[os.write(descriptor, left[:_PIECE]) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                return
 
 
 def _read(descriptor: int, most: int, until: float) -> bytes:

@@ -7,7 +7,7 @@ AArch64; elsewhere there is no filter and no box.
 import errno
 import platform
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import Unsupported
@@ -16,7 +16,7 @@ __all__ = ["Machine", "filter_program", "final_filter", "machine", "starting_fil
 
 _LOAD_WORD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER_AT, _MACHINE_AT = 0, 4
+_NUMBER_AT, _MACHINE_AT, _SECOND_AT = 0, 4, 24
 _X32 = 0x40000000
 
 X86_64 = {
@@ -47,10 +47,15 @@ AARCH64 = {
     "faccessat2": 439, "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446,
 }  # fmt: skip
 ONCE = (
-    *("execve", "prctl", "seccomp", "ioctl", "sched_setaffinity", "prlimit64"),
+    *("execve", "prctl", "seccomp", "ioctl", "sched_setaffinity", "prlimit64", "sysinfo"),
     *("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
 )
-"""What the launcher needs until it has locked itself in; the code of a researcher never has it."""
+"""What the launcher needs until it has locked itself in; the code of a researcher never has it.
+
+Of these, sysinfo tells load, free memory and number of processes of the host, and so what ran before.
+"""
+CONTROL = (0, 1, 2, 3, 1030)
+"""What fcntl may do: copies and flags of descriptors. Locks, leases and notices of changes reach other processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +81,13 @@ def _allowed(without: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(number for name, number in machine().calls.items() if name not in set(without)))
 
 
-def filter_program(allowed: Iterable[int], on: Machine) -> bytes:
-    """The filter: calls of another machine end the process, calls that are not listed give the error EPERM."""
-    numbers = sorted(allowed)
+def filter_program(allowed: Iterable[int], on: Machine, control: Sequence[int] = CONTROL) -> bytes:
+    """The filter: calls of another machine end the process, calls that are not listed give the error EPERM.
+
+    Of fcntl only what ``control`` lists is allowed.
+    """
+    fcntl = on.calls.get("fcntl")
+    numbers = [number for number in sorted(allowed) if number != fcntl]
     program = [
         (_LOAD_WORD, 0, 0, _MACHINE_AT),
         (_JUMP_EQUAL, 1, 0, on.audit),
@@ -89,6 +98,10 @@ def filter_program(allowed: Iterable[int], on: Machine) -> bytes:
     ]
     for number in numbers:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
+    if fcntl is not None:
+        program += [(_JUMP_EQUAL, 0, 1 + 2 * len(control), fcntl), (_LOAD_WORD, 0, 0, _SECOND_AT)]
+        for command in control:
+            program += [(_JUMP_EQUAL, 0, 1, command), (_RETURN, 0, 0, _ALLOW)]
     program.append((_RETURN, 0, 0, _ERROR | errno.EPERM))
     return b"".join(struct.pack("HBBI", *each) for each in program)
 

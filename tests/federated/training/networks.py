@@ -10,6 +10,7 @@ from torch import nn
 
 import sfumato as sf
 from sfumato.federated import Consortium, InProcess, SiteAgreement, TrainingSite
+from sfumato.federated.signed_requests import MAGIC
 from sfumato.federated.training.federated_trainer import FederatedTrainer
 from sfumato.federated.training.training_site import RunCommittee
 from sfumato.learning import Units
@@ -18,6 +19,11 @@ UNIT = sf.record(relation="add/remove")
 TRUE = np.array([1.0, -2.0, 0.5])
 NAMES = ("north", "south", "west")
 SPEND: dict[str, Any] = {"epsilon": 3, "delta": 1e-7}
+
+
+def plain(request: bytes) -> bytes:
+    """A request without the signature of the coordinator."""
+    return request[len(MAGIC) + 96 :] if request.startswith(MAGIC) else request
 
 
 def rows(number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from scipy.stats import binom
 import sfumato as sf
 from sfumato.audit.drawn import shrunk
 from sfumato.audit.fit import Played, doubt, numbers
-from sfumato.core.units import Unit, edge, node, record, user
+from sfumato.core.units import Unit, node, record, user
 from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused
 from sfumato.gate.session import SessionGate
 from sfumato.laws import RoundedGaussian
@@ -194,9 +194,8 @@ def test_a_model_that_fails_on_a_row_sends_zeros_for_that_row_alone() -> None:
 
 def test_what_cannot_be_is_refused_before_anything_is_spent() -> None:
     of = random_graph(5, 0.4, 3)
-    for unit in (node(max_degree=3, relation="add/remove"), edge(relation="add/remove")):
-        with pytest.raises(Refused, match=r"sf\.record"):
-            vault(unit).graph_network(data=of.nodes())
+    with pytest.raises(Refused, match=r"sf\.record"):
+        vault(node(max_degree=3, relation="add/remove")).graph_network(data=of.nodes())
     held = vault()
     for wrong in (
         {"recipients": 0},

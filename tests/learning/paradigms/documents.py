@@ -11,6 +11,7 @@ from sfumato.learning import (
     ConfidentMax,
     ConfidentVotes,
     ContrastiveTraining,
+    EdgeTraining,
     GraphTraining,
     SubgraphTraining,
 )
@@ -49,6 +50,13 @@ def _graph(steps: int, **rest: Any) -> GraphTraining:
 
 def _subgraphs(steps: int, **rest: Any) -> SubgraphTraining:
     return SubgraphTraining(units="record", times=1, records=1, steps=steps, done=steps // 2, **rest)
+
+
+def _edges(names: int, classes: int, **rest: Any) -> EdgeTraining:
+    one = Fraction(1)
+    fixed: dict[str, Any] = {"units": "record", "times": 1, "records": 1, "clip": one, "rate": one}
+    sizes = {"names_listed": names, "classes": classes, "parameters": names * classes, "number": names}
+    return EdgeTraining(**fixed, **sizes, **rest)
 
 
 _RUN: dict[str, st.SearchStrategy[Any]] = {
@@ -110,6 +118,15 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
         temperature=SIZES,
         both=st.booleans(),
         most=st.integers(2, 4096),
+    ),
+    "query.edge_training": st.builds(
+        _edges,
+        dataset=_RUN["dataset"],
+        steps=SMALL,
+        weights=_RUN["weights"],
+        names=SMALL,
+        classes=st.integers(2, 99),
+        roster=st.binary(min_size=32, max_size=32).map(bytes.hex),
     ),
     "query.graph_training": st.builds(
         _graph,

@@ -45,6 +45,10 @@ class Contributions:
             dimensions=training.parameters, norm=training.clip, unit=training.step, slack=training.slack
         )
 
+    def check_ready(self) -> None:
+        """Refuse a run whose settings cannot be computed with, before anything is charged or read."""
+        _ = self.rounding, float(self.proposal.local_rate)
+
     def check_weights(self, weights: bytes) -> None:
         """Refuse weights of another number than the model has; whatever else they are, they reveal nothing."""
         if len(weights) != WEIGHT.itemsize * self.proposal.training.parameters:

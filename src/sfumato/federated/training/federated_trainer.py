@@ -175,7 +175,10 @@ class FederatedTrainer:
             plan = self.plan(epsilon=epsilon, delta=delta, rounds=rounds, batch=batch, bands=bands)
             state = self._begun(plan, path)
             how = optimizer or FedSGD(lr=self._rate(plan) if lr is None else lr, momentum=0.9)
-            opened = self._opened(state.proposal, durable=path is not None)
+            told = self._told(state, path)
+            if told is not None:
+                return self._handed_over(state, told)
+            opened = self._opened(state.proposal, path)
             state = self._trained(state, how, path, watch)
             return self._finished(state, opened)
 
@@ -244,14 +247,34 @@ class FederatedTrainer:
             written(stored, state.to_bytes())
         return state
 
-    def _opened(self, plan: TrainingProposal, *, durable: bool) -> Opened:
-        """Charge the coordinator's own account, once: with a ledger that lasts, under the digest of the run."""
+    def _told(self, state: RunState, path: Path | None) -> Release | None:
+        """The release of a run that had ended before its weights were handed over; costs nothing."""
+        if path is None or not (path / "charge").exists() or state.number < state.proposal.training.rounds:
+            return None
+        plan = state.proposal
+        query, charge = plan.query(self._dataset), int((path / "charge").read_bytes())
+        with contextlib.suppress(Refused, NotDeclared):
+            return self._gate.told(
+                query, plan.mechanism, query.limit(self._gate.unit), plan.spend, idempotency=None, charge=charge
+            )
+        return None
+
+    def _opened(self, plan: TrainingProposal, path: Path | None) -> Opened:
+        """Charge the coordinator's own account, once: its number is written down, and its key is the run's digest."""
         query = plan.query(self._dataset)
-        limit, key = query.limit(self._gate.unit), f"training run across sites {plan.digest}"
+        asked = (query, plan.mechanism, query.limit(self._gate.unit), plan.spend)
+        number = None if path is None else path / "charge"
+        if number is not None and number.exists():
+            with contextlib.suppress(Refused, NotDeclared):  # a ledger in memory forgets with its process
+                return self._gate.find(*asked, idempotency=None, charge=int(number.read_bytes()))
+        key = None if path is None else f"training run across sites {plan.digest}"
         try:
-            return self._gate.open(query, plan.mechanism, limit, plan.spend, idempotency=key if durable else None)
-        except NotDeclared:  # a ledger in memory knows no keys, and forgets with its process
-            return self._gate.open(query, plan.mechanism, limit, plan.spend, idempotency=None)
+            opened = self._gate.open(*asked, idempotency=key)
+        except NotDeclared:  # a ledger in memory knows no keys
+            opened = self._gate.open(*asked, idempotency=None)
+        if number is not None:
+            written(number, str(opened.reservation.number).encode())
+        return opened
 
     def _trained(self, state: RunState, optimizer: ServerOptimizer, path: Path | None, watch: Watch | None) -> RunState:
         plan = state.proposal
@@ -283,7 +306,10 @@ class FederatedTrainer:
             raise Refused("no round of this run gave a sum; the charge is kept and the model is as it was.")
         put_weights(self._model, state.weights.astype("float32"))
         query = replace(state.proposal.query(self._dataset), weights=weights_digest(self._model), done=state.done)
-        release = self._gate.close(opened, query, ())
+        return self._handed_over(state, self._gate.close(opened, query, ()))
+
+    def _handed_over(self, state: RunState, release: Release) -> TrainedAcrossSites:
+        put_weights(self._model, state.weights.astype("float32"))
         spend = state.proposal.spend
         return TrainedAcrossSites(
             model=self._model,

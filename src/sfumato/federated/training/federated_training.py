@@ -23,13 +23,15 @@ from sfumato.learning.describe import trained
 if TYPE_CHECKING:
     from sfumato.core.release import Release
 
-__all__ = ["CLIENTS", "FederatedTraining"]
+__all__ = ["CLIENTS", "REASON", "FederatedTraining"]
 
 CLIENTS = ("persons", "sites")
 KINDS = ("record", "user")
 MOST = 2**40
 DIGEST = 64
 LARGEST = 2**26  # steps of the lattice in a clip: what PersonRounding has room for
+ROOM = 2**62  # for the squares of one client's whole numbers
+REASON = Fraction(2) ** 300  # clips, steps and rates within this and its inverse are floats with all their digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,12 @@ class FederatedTraining:
         natural(self.done, "done", least=0, most=self.rounds)
         if self.slack < 1 or not 1 <= self.l2_squared <= LARGEST**2:
             raise InvalidInput("slack is at least 1, and clip/step lies between 1 and 2^26; nothing was done.")
+        if not 1 / REASON <= self.step <= self.slack * self.clip <= REASON:
+            raise InvalidInput(
+                "a clip or step beyond 2^300, or below its inverse, is not computed with; nothing was done."
+            )
+        if self.parameters * self.l2_squared >= ROOM:
+            raise InvalidInput("clip/step is too large for so many parameters; nothing was done. Choose a larger step.")
         if self.units == "record" and self.records != 1:
             raise InvalidInput("records is how many rows of a person count, and 1 where units are not users.")
         if any(text and not _is_digest(text) for text in (self.model, self.run, self.weights)):

@@ -35,6 +35,18 @@ class RunRound:
         """Whether the numbers of this round were masked."""
         return len(self.site.sent) > SumPhase.MASK.order
 
+    def to_bytes(self) -> bytes:
+        """The round but for the site's signing key, to be sealed."""
+        return packed([str(self.number).encode(), self.weights, self.site.to_bytes()])
+
+    @classmethod
+    def from_bytes(cls, data: bytes, key: SigningKey) -> "RunRound":
+        """The round that was written down."""
+        match unpacked(data):
+            case (number, weights, site):
+                return cls(number=int(number), weights=weights, site=SumSite.from_bytes(site, key))
+        raise InvalidInput("this is not the state of a training run across sites; nothing was resumed.")
+
 
 class SiteRun(Checkpointed):
     """A charged run of one site. Sensitive: all of it; on disk it is sealed, and of all copies one goes on.
@@ -117,17 +129,10 @@ class SiteRun(Checkpointed):
         self._last = int(state["last"])
 
     def _body(self) -> bytes:
-        current = self._round
-        parts = [] if current is None else [str(current.number).encode(), current.weights, current.site.to_bytes()]
-        return packed([packed(parts), packed([one.tobytes() for one in self._sums])])
+        current = b"" if self._round is None else self._round.to_bytes()
+        return packed([current, packed([one.tobytes() for one in self._sums])])
 
     def _restore_body(self, body: bytes) -> None:
         first, second = unpacked(body)
-        match unpacked(first):
-            case (number, weights, site):
-                self._round = RunRound(number=int(number), weights=weights, site=SumSite.from_bytes(site, self._key))
-            case ():
-                self._round = None
-            case _:
-                raise InvalidInput("this is not the state of a training run across sites; nothing was resumed.")
+        self._round = RunRound.from_bytes(first, self._key) if first else None
         self._sums = tuple(np.frombuffer(one, dtype=np.int64).copy() for one in unpacked(second))

@@ -13,7 +13,7 @@ from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.parties import Parties, ServerTrust
-from sfumato.federated.training.federated_training import FederatedTraining
+from sfumato.federated.training.federated_training import REASON, FederatedTraining
 from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.reports.declarations import DECLARATIONS
 
@@ -51,7 +51,8 @@ class TrainingProposal:
     def __post_init__(self) -> None:
         for name in ("number", "missing", "colluding"):
             natural(getattr(self, name), name, least=0)
-        positive(self.local_rate, "local_rate")
+        if not 1 / REASON <= positive(self.local_rate, "local_rate") <= REASON:
+            raise InvalidInput("a rate beyond 2^300, or below its inverse, is not computed with; nothing was done.")
         if self.training.run or self.training.weights or not self.training.model:
             raise InvalidInput("a run that is proposed names its model, and has no weights yet; nothing was done.")
         problem = self.training.mismatch(self.mechanism, self.unit)

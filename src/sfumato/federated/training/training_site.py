@@ -5,14 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.core.budget import Budget
+from sfumato.core.exact import Exact
 from sfumato.core.interrupts import FAILED, attempt
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset
-from sfumato.errors import InvalidInput, Refused, SfumatoError
+from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError
 from sfumato.federated.agreement import SiteAgreement
 from sfumato.federated.messages import SumPhase, unpacked
 from sfumato.federated.proposal import SiteVote
@@ -23,9 +25,14 @@ from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.federated.training.site_run import RunRound, SiteRun
 from sfumato.federated.training.training_proposal import TrainingProposal
 from sfumato.federated.training.written import written
-from sfumato.gate.sealed import locked
+from sfumato.gate.sealed import locked, read_sealed, write_sealed
 from sfumato.gate.session import Opened, SessionGate
 from sfumato.learning.person_updates import PersonUpdates
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from sfumato.learning.trainer import Trainer
 
 __all__ = ["PROPOSE_RUN", "READY", "TRAIN", "RunCommittee", "TrainingSite"]
 
@@ -61,10 +68,11 @@ class TrainingSite:
         agreement: SiteAgreement,
         committee: RunCommittee = _everything,
         folder: str | Path | None = None,
+        heads: "Callable[[nn.Module, str, Exact], Trainer] | None" = None,
     ) -> None:
         if not isinstance(agreement, SiteAgreement):
             raise InvalidInput("a site says what it agreed to: agreement=federated.SiteAgreement(…). Nothing was done.")
-        self._gate, self._updates, self._dataset = gate, updates, dataset
+        self._gate, self._updates, self._dataset, self._heads = gate, updates, dataset, heads
         self._key, self._agreement, self._committee = gate.notary.key, agreement, committee
         if self.public_key not in agreement.members.values():
             raise InvalidInput("the members do not name this site's key, vault.public_key; nothing was done.")
@@ -97,6 +105,17 @@ class TrainingSite:
         self._left.add(run)
         if self._folder is not None:
             written(self._path(run, "left"), b"")
+
+    def head_trainer(self, model: "nn.Module", head: str, *, clip: Exact = 1) -> "Trainer":
+        """A trainer for a head of this site's own on a model that was trained with others; the body stays as it is.
+
+        ``head`` names the layers that are fitted, by the beginning of their names. ``fit`` of what is returned charges
+        this vault. A head is fitted after the run and is in no message: one that learned from raw rows during the run
+        would make what every person sends depend on all others, and no bound on one person would hold.
+        """
+        if self._heads is None:
+            raise NotDeclared("heads are fitted by a site that its vault made: vault.training_site(…).")
+        return self._heads(model, head, clip)
 
     def close(self) -> None:
         """Leave the folder to another process."""
@@ -159,6 +178,8 @@ class TrainingSite:
             return "declaration"
         if attempt(lambda: bool(self._committee(proposal))) is not True:
             return "committee"
+        if self._gate.notary.ledger.closed(self._dataset):
+            return "closed"
         try:
             self._gate.notary.ledger.check_fits([(price.charge, price.event)], datasets=[self._dataset])
         except SfumatoError:
@@ -236,11 +257,14 @@ class TrainingSite:
 
     def _masked(self, proposal: TrainingProposal, digest: str, current: RunRound, told: bytes) -> bytes:
         """Charge the run if this is its first round; then read, add up, mask, write down and send."""
-        terms = current.site.terms
+        terms, people = current.site.terms, self._people_of(proposal)
+        people.check_ready()
+        current.site.mask(
+            told, np.zeros(terms.length, dtype=np.int64)
+        )  # foul shares are refused before anything is read
         if digest not in self._runs:
-            current.site.mask(told, np.zeros(terms.length, dtype=np.int64))  # refuses foul shares before the charge
             self._charge(proposal, digest)
-        run, people = self._runs[digest], self._people_of(proposal)
+        run = self._runs[digest]
         found = attempt(lambda: people.numbers(current, run.last, run.sums))
         if found is FAILED:
             run.fail()
@@ -272,13 +296,23 @@ class TrainingSite:
             )
             self._runs[digest] = self._made(proposal, digest, opened).resume()
         charged = self._runs[digest].round if digest in self._runs else None
-        return charged or self._begun.get(digest)
+        return charged or self._uncharged(digest)
+
+    def _uncharged(self, digest: str) -> RunRound | None:
+        """The round whose keys were made before anything was charged or read."""
+        if digest not in self._begun and self._folder is not None and self._path(digest, "begun").exists():
+            _, _, body = read_sealed(self._path(digest, "begun"), self._gate.secret("begun"), what=SiteRun.WHAT)
+            self._begun[digest] = RunRound.from_bytes(body, self._key)
+        return self._begun.get(digest)
 
     def _keep(self, digest: str, current: RunRound) -> None:
         if digest in self._runs:
             self._runs[digest].keep(current)
-        else:
-            self._begun[digest] = current
+            return
+        if self._folder is not None:
+            path, secret = self._path(digest, "begun"), self._gate.secret("begun")
+            write_sealed(path, secret, {"run": digest}, {}, current.to_bytes(), SiteRun.WHAT)
+        self._begun[digest] = current
 
     def _people_of(self, proposal: TrainingProposal) -> Contributions:
         digest = proposal.digest

@@ -8,6 +8,7 @@ from torch.func import vmap
 from torch.utils._pytree import tree_map
 
 from sfumato.core.interrupts import FAILED, attempt
+from sfumato.errors import InvalidInput
 from sfumato.learning.engine.losses import Kind, Loss
 from sfumato.learning.engine.semantics import batched_forms, unit_gradient
 from sfumato.learning.given import Tree
@@ -34,20 +35,27 @@ def unit_updates(
 
     With ``local_steps`` it is (w − w′)/local_rate for the w′ that so many steps of gradient descent on this unit alone
     lead to from the weights w; one step gives the gradient. A unit that the model or the loss cannot compute has zeros.
-    Guarantee: each row depends on its own unit and the weights, and what the model writes to is put back.
+    Guarantee: each row depends on its own unit and the weights, and what the model writes to is put back. A unit that
+    cannot be computed changes no number of another, but takes time, which a watcher could see.
     """
     one = _update(model, loss, kind, max(1, local_steps), local_rate)
     parameters = {name: value.detach() for name, value in model.named_parameters() if value.requires_grad}
     call = vmap(one, in_dims=(None, 0, None if targets is None else 0, 0), randomness="different")
     own = (inputs, targets, present)
     with batched_forms(model), NoAssignedData(), Unchanged(model, loss) as kept:
-        found = attempt(lambda: _flat(call(parameters, *tree_map(_copied, own)), len(present)))
+
+        def without(absent: Tensor) -> Tensor | object:
+            kept.restore()
+            return attempt(lambda: _flat(call(parameters, *_blank(own, absent)), len(present)))
+
+        found = without(torch.zeros(len(present), dtype=torch.bool))
         if found is FAILED:
-            rows = []
-            for at in range(len(present)):
-                kept.restore()
-                rows.append(_alone(call, parameters, own, at))
-            found = torch.cat(rows)
+            foul = _foul(without, torch.ones(len(present), dtype=torch.bool))
+            there_is = ~foul
+            found = without(foul)
+            present = present & (there_is[:, None] if present.ndim > 1 else there_is)
+        if not isinstance(found, Tensor):
+            raise InvalidInput("the model or its loss does not compute a batch of absent units; nothing was learned.")
     there = present.any(1) if present.ndim > 1 else present
     return torch.where(there[:, None], found, 0.0)
 
@@ -68,17 +76,32 @@ def _update(model: nn.Module, loss: Loss, kind: Kind, steps: int, rate: float) -
     return one
 
 
-def _alone(call: Updates, parameters: dict[str, Tensor], own: Tree, at: int) -> Tensor:
-    """The update of one unit; zeros where it cannot be computed."""
-    some = tree_map(lambda part: part[at : at + 1].clone() if isinstance(part, Tensor) else part, own)
-    found = attempt(lambda: _flat(call(parameters, *some), 1))
-    size = sum(value.numel() for value in parameters.values())
-    return torch.zeros(1, size, dtype=torch.float64) if found is FAILED else found
+def _foul(without: Callable[[Tensor], Tensor | object], some: Tensor) -> Tensor:
+    """Which of some units cannot be computed: found by halves, in batches of one shape where all others are absent."""
+    none = torch.zeros_like(some)
+    if not some.any() or without(~some) is not FAILED:
+        return none
+    places = some.nonzero().flatten()
+    if len(places) == 1:
+        return some
+    first, second = none.clone(), none.clone()
+    first[places[: len(places) // 2]] = True
+    second[places[len(places) // 2 :]] = True
+    return _foul(without, first) | _foul(without, second)
+
+
+def _blank(own: Tree, absent: Tensor) -> Tree:
+    """Copies in which absent units have zeros, as those that fill up a batch; shapes stay as they are."""
+
+    def copied(part: Tree) -> Tree:
+        if not isinstance(part, Tensor):
+            return part
+        copy = part.clone()
+        copy[absent] = 0
+        return copy
+
+    return tree_map(copied, own)
 
 
 def _flat(gradients: dict[str, Tensor], number: int) -> Tensor:
     return torch.cat([part.detach().reshape(number, -1).double() for part in gradients.values()], dim=1)
-
-
-def _copied(part: Tree) -> Tree:
-    return part.clone() if isinstance(part, Tensor) else part

@@ -10,7 +10,7 @@ from sfumato.core.interrupts import FAILED
 from sfumato.core.release import Release
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.hops import IntRows, gathered, held_message, noisy
-from sfumato.learning.graph_networks.network import GraphNetwork, direction
+from sfumato.learning.graph_networks.network import GraphNetwork, direction, with_labels
 from sfumato.learning.graph_networks.nodes import GraphNodes, NodeRows
 from sfumato.learning.library_code import LibraryCode
 from sfumato.learning.listeners import Unheard, check_nobody_listens
@@ -21,7 +21,7 @@ from sfumato.learning.silence import silence
 from sfumato.learning.training import Training
 from sfumato.learning.unchanged import Unchanged
 
-__all__ = ["GraphRun"]
+__all__ = ["GraphRun", "sent_rows"]
 
 
 class GraphRun(Run):
@@ -63,11 +63,11 @@ class GraphRun(Run):
         spread = WIDTH / most
         with silence():
             rows = nodes.read(self._gate.secret(f"rows of {query.dataset.name}"), recipients=query.recipients)
-            own = self._directions(rows)
+            own = list(with_labels(torch.stack(self._directions(rows)), rows.labels)) if len(rows.names) else []
             places = np.array([nodes.places.get(name, 0) for name in rows.names], dtype=np.int64)  # type: ignore[arg-type]  # nobody is in no roster
             heard, made = np.zeros((len(rows.names), query.classes)), []
             for _ in range(query.hops):
-                messages = _messages(own, heard / (1 + spread**2), most)
+                messages = sent_rows(own, heard / (1 + spread**2), most)
                 told = noisy(gathered(messages, rows.sent, query.names_listed), self._words)
                 made.append(told / most)
                 heard = heard + made[-1][places]
@@ -101,7 +101,7 @@ class GraphRun(Run):
             encoder.train(was)
 
 
-def _messages(own: list[Tensor], heard: np.ndarray[tuple[int, int], np.dtype[np.float64]], most: int) -> IntRows:
+def sent_rows(own: list[Tensor], heard: np.ndarray[tuple[int, int], np.dtype[np.float64]], most: int) -> IntRows:
     """What each node sends: its own direction and what it heard so far, held to the length of a message."""
     found = [held_message(one.numpy() + other, most) for one, other in zip(own, heard, strict=True)]
     return np.array(found, dtype=np.int64).reshape(len(own), heard.shape[1])

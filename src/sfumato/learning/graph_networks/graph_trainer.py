@@ -33,7 +33,7 @@ from sfumato.learning.trained import Trained
 from sfumato.learning.trainer import Trainer
 from sfumato.learning.training import Training
 
-__all__ = ["GraphTrainer", "TrainedGraph"]
+__all__ = ["GraphTrainer", "TrainedGraph", "check_scores"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class GraphTrainer(Trainer):
         if isinstance(clip, dict):
             raise InvalidInput("a graph network has one clip for the whole gradient; nothing was done. Say clip=1.")
         encoder = linear_scores(data.width, data.classes) if model is None else deepcopy(model)
-        self._check_scores(encoder, data)
+        check_scores(encoder, data)
         network = GraphNetwork(encoder, hops=self._hops, names=len(data.places), classes=data.classes)
         super().__init__(gate, network, nn.functional.cross_entropy, data=data.within(gate.unit), clip=clip)  # type: ignore[arg-type]  # nodes are what a run needs of units
         self._nodes = data
@@ -143,18 +143,6 @@ class GraphTrainer(Trainer):
     def _check_noise(self, noise: Correlated | None) -> None:
         if noise is not None:
             raise InvalidInput("a graph network is trained with fresh noise in each step; nothing was done.")
-
-    def _check_scores(self, encoder: object, data: GraphNodes) -> None:
-        if not isinstance(encoder, nn.Module):
-            raise InvalidInput("model is a torch module from features to scores of classes; nothing was done.")
-        (features,), _, _ = data.example(2)
-        with torch.no_grad():
-            shape = tuple(encoder(features.to(next(iter(encoder.parameters())).device)).shape)
-        if shape != (2, data.classes):
-            raise InvalidInput(
-                f"the model must give {data.classes} scores for each node, one for each class, and gives another "
-                "shape; nothing was read or spent."
-            )
 
     def _query(self, *, steps: int, batch: int) -> GraphTraining:
         nodes = self._nodes_declared
@@ -189,4 +177,18 @@ class GraphTrainer(Trainer):
             delta=said.spend.delta,
             curve=spending.curve,
             places=dict(self._nodes_declared.places),
+        )
+
+
+def check_scores(encoder: object, data: GraphNodes) -> None:
+    """Refuse a model that does not give a score for each class; tried on invented nodes."""
+    if not isinstance(encoder, nn.Module):
+        raise InvalidInput("model is a torch module from features to scores of classes; nothing was done.")
+    (features,), _, _ = data.example(2)
+    with torch.no_grad():
+        shape = tuple(encoder(features.to(next(iter(encoder.parameters())).device)).shape)
+    if shape != (2, data.classes):
+        raise InvalidInput(
+            f"the model must give {data.classes} scores for each node, one for each class, and gives another "
+            "shape; nothing was read or spent."
         )

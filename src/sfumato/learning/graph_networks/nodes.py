@@ -116,7 +116,8 @@ class GraphNodes:
         if not isinstance(unit, Record | User):
             raise Refused(
                 f"a graph network protects the records of nodes, and the unit is {describe(unit)}; nothing was read "
-                "or spent. Say unit=sf.record(relation='add/remove'), or sf.user(…) where a name is a person."
+                "or spent. Say unit=sf.record(relation='add/remove'), or sf.user(…) where a name is a person; "
+                "unit=sf.edge(relation='add/remove') protects links alone."
             )
 
     def example(self, size: int) -> "tuple[tuple[Tensor, ...], Tensor, Tensor]":
@@ -142,6 +143,18 @@ class GraphNodes:
         lists = [attempt(partial(self._lists.__getitem__, row)) for row in rows]  # what fails is no list
         sent = sent_by(names, lists, self.places, most=recipients, key=key)
         return NodeRows(self._features[rows], self._labels[rows].long(), names, sent)
+
+    def unlisted(self) -> NodeRows:
+        """All rows with a name of the roster, without who sends to whom: for vaults where lists alone are private."""
+        rows = self._counted(b"").tolist()
+        names = [whose(self._names[row]) for row in rows]
+        return NodeRows(self._features[rows], self._labels[rows].long(), names, sent_by([], [], {}, most=1, key=b""))
+
+    def check_names(self) -> None:
+        """Refuse two rows of one name, where names are public: a link of theirs would be sent along more than once."""
+        named = [each for each in map(whose, self._names) if each in self.places]
+        if len(set(named)) != len(named):
+            raise InvalidInput("where links are protected each name has one row; nothing was read or spent.")
 
     def _counted(self, key: bytes) -> "Tensor":
         """The rows that count: those with a name of the roster, and of each person one where users are protected."""

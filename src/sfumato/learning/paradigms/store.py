@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sfumato.learning.evaluation import Evaluator
     from sfumato.learning.generative.course import GeneratorSettings
     from sfumato.learning.generative.trainer import GeneratorTrainer
+    from sfumato.learning.graph_networks.edge_trainer import EdgeTrainer
     from sfumato.learning.graph_networks.graph_trainer import GraphTrainer
     from sfumato.learning.graph_networks.nodes import GraphNodes
     from sfumato.learning.graph_networks.subgraph_trainer import SubgraphTrainer
@@ -319,20 +320,21 @@ class ExampleStore:
         model: "nn.Module | None" = None,
         *,
         data: "GraphNodes",
-        recipients: int = 3,
+        recipients: int | None = None,
         hops: int = 1,
         share: Exact | None = None,
         clip: "Clip" = 1,
         method: str = "propagate",
-    ) -> "GraphTrainer | SubgraphTrainer":
+    ) -> "GraphTrainer | SubgraphTrainer | EdgeTrainer":
         """Declare a graph network: a model of own features, whose predictions nodes send to others of their own list.
 
         ``model`` is a torch module from features to a score for each class; without one, a linear layer. In each of
-        ``hops`` hops every node sends to at most ``recipients`` names of its list, chosen by a secret key; ``share`` is
-        the part of the guarantee that hops have, a fifth if nothing is said; training has the rest. With
-        ``method="subgraphs"`` the model learns from what reached each node, (hops + 1) times as many features, and
-        noise pays for all subgraphs that a node is in; it needs a vault of users. Nothing is read or spent;
-        :meth:`~sfumato.learning.GraphTrainer.fit` charges. A graph can be worth less than it costs: compare with
+        ``hops`` hops every node sends to at most ``recipients`` names of its list (3 if nothing is said), chosen by a
+        secret key; ``share`` is the part of the guarantee that hops have, a fifth if nothing is said; training has the
+        rest. With ``method="subgraphs"`` the model learns from what reached each node, (hops + 1) times as many
+        features, and noise pays for all subgraphs that a node is in; it needs a vault of users.
+        In a vault of edges links alone are protected, and features and labels of nodes are **not**. Nothing is read or
+        spent; :meth:`~sfumato.learning.GraphTrainer.fit` charges. A graph can be worth less than it costs: compare with
         ``vault.trainer`` on the features alone (docs/explanation/graph_networks.md).
         """
         need("torch", "pip install 'sfumato[learning]'")
