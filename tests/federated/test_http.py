@@ -34,9 +34,9 @@ class Echo:
 
 
 @contextmanager
-def served(patience: float = 10.0, port: int = 0, **more: int) -> Iterator[HttpTransport]:
+def served(patience: float = 30.0, port: int = 0, largest: int = http_server.LARGEST) -> Iterator[HttpTransport]:
     keys = [NORTH, SOUTH]
-    with HttpTransport(key=COORDINATOR, sites=keys, patience=patience, port=port, **more) as transport:
+    with HttpTransport(key=COORDINATOR, sites=keys, patience=patience, port=port, largest=largest) as transport:
         yield transport
 
 
@@ -80,10 +80,10 @@ def test_all_sites_are_asked_at_once_and_refusals_do_not_wait() -> None:
 
 
 def test_a_site_that_is_not_there_is_waited_for_and_then_left() -> None:
-    with served(patience=0.3) as transport, answering(transport, "north"):
-        start = time.monotonic()
+    with served(patience=30) as transport, answering(transport, "north"):
+        assert transport.ask(NORTH, b"connected") is not None
+        transport._patience = 2.0
         assert transport.ask_all({NORTH: b"abc", SOUTH: b"abc"}) == {NORTH: b"cba", SOUTH: None}
-        assert time.monotonic() - start < 5
 
 
 def test_a_site_goes_on_with_the_next_server_at_the_same_place() -> None:
@@ -139,7 +139,7 @@ def test_a_member_that_signs_a_certificate_in_anothers_name_is_not_that_one() ->
         ):
             connection.exchanged("GET", "/next", largest=1000)
         with answering(transport, "north"):
-            thread.join(5)
+            thread.join(30)
         assert answers == [{NORTH: b"enola htron eht rof"}]
 
 
@@ -177,7 +177,7 @@ def test_no_site_sees_or_answers_what_another_is_asked() -> None:
         with calling(transport, SITES["south"]) as connection:
             assert connection.exchanged("POST", f"/refusals/{number}")[0] == 404
         with answering(transport, "north"):
-            thread.join(5)
+            thread.join(30)
         assert answers == [{NORTH: b"htron eht fo terces"}]
 
 
@@ -191,7 +191,7 @@ def test_one_answer_stands_and_the_same_one_may_come_again() -> None:
             assert [connection.exchanged("POST", f"/answers/{number}", b"a")[0] for _ in range(2)] == [204, 204]
             assert connection.exchanged("POST", f"/answers/{number}", b"b")[0] == 409
         with answering(transport, "south"):
-            thread.join(5)
+            thread.join(30)
         assert answers == [{NORTH: b"a", SOUTH: b"x"}]
         with calling(transport) as connection:
             assert connection.exchanged("POST", f"/answers/{number}", b"a")[0] == 404  # too late: a replay
@@ -213,8 +213,10 @@ def test_other_paths_lead_nowhere(path: str) -> None:
 def test_bodies_that_are_too_large_or_of_no_stated_length_are_not_read() -> None:
     with served(largest=100) as transport:
         thread, answers = asked_meanwhile(transport, {NORTH: b"x"})
-        path = f"/answers/{request_number(NORTH, b'x')}"
-        time.sleep(0.05)
+        number = request_number(NORTH, b"x")
+        path = f"/answers/{number}"
+        while not transport._mailbox.awaits(NORTH, number):
+            time.sleep(0.01)
         for head in (
             "Content-Length: 101",
             "Content-Length: 99999999999",
@@ -229,16 +231,15 @@ def test_bodies_that_are_too_large_or_of_no_stated_length_are_not_read() -> None
                 assert wire.recv(12) in (b"HTTP/1.1 413", b"HTTP/1.1 411")
         with calling(transport) as connection:
             assert connection.exchanged("POST", path, bytes(100))[0] == 204
-        thread.join(5)
+        thread.join(30)
         assert answers == [{NORTH: bytes(100)}]
 
 
 def test_a_site_reads_no_request_that_is_too_large() -> None:
-    with served(patience=0.5) as transport:
-        thread, _ = asked_meanwhile(transport, {NORTH: bytes(1000)})
+    with served(patience=30) as transport:
+        asked_meanwhile(transport, {NORTH: bytes(1000)})
         with calling(transport) as connection, pytest.raises(Refused, match="more than 10 bytes"):
             connection.exchanged("GET", "/next", largest=10)
-        thread.join(5)
 
 
 def test_connections_that_say_nothing_and_slow_ones_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,30 +255,33 @@ def test_connections_that_say_nothing_and_slow_ones_hold_up_nobody(monkeypatch: 
             wire.sendall(f"POST /answers/{number} HTTP/1.1\r\nContent-Length: 50\r\n\r\nab".encode())
             with answering(transport, "south"):
                 assert transport.ask(SOUTH, b"abc") == b"cba"
-            wire.settimeout(5)
-            with pytest.raises((ssl.SSLError, OSError)) if wire.recv(1) else _nothing():
-                wire.recv(1)  # cut, although it has not finished
+            assert ended(wire)  # cut, although it has not finished
         for one in silent:
             one.close()
         with answering(transport, "north"):
-            thread.join(5)
+            thread.join(30)
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+def ended(wire: socket.socket) -> bool:
+    """Whether the other end has cut a connection, or does so within half a minute."""
+    wire.settimeout(30)
+    try:
+        return wire.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
 
 
 def test_of_many_connections_of_one_site_the_latest_stay() -> None:
     with served() as transport:
         with ExitStack() as held:
             first, *later = [held.enter_context(calling(transport)) for _ in range(http_server.EACH_SITE + 1)]
+            assert ended(first._wire.sock)
             thread, answers = asked_meanwhile(transport, {NORTH: b"x"})
-            with pytest.raises((ssl.SSLError, OSError, ConnectionError)):
-                first.exchanged("GET", "/next", largest=10)
             assert later[-1].exchanged("GET", "/next", largest=10)[2] == b"x"
             later[-1].exchanged("POST", f"/answers/{request_number(NORTH, b'x')}", b"y")
-        thread.join(5)
+        thread.join(30)
         assert answers == [{NORTH: b"y"}]
 
 
