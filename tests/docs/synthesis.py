@@ -142,7 +142,9 @@ def of_tasks(found: dict[str, Any]) -> str:
     rows = []
     for key, name in names.items():
         label = name
-        for maker, figures in found.get(key, {}).get("areas", {}).items():
+        areas_of = found.get(key, {}).get("areas", {})
+        for maker in sorted(areas_of, key=lambda maker: (maker not in ("ours", "real"), maker)):
+            figures = areas_of[maker]
             if not figures["runs"] or not all(figures["runs"]):
                 continue
             areas = [[run[model] for run in figures["runs"]] for model in MODELS]
@@ -218,7 +220,7 @@ def write(path: Path) -> None:
 
 
 def picture(found: dict[str, Any]) -> Any:
-    """The curve drawn: errors beside those of independent columns, and CPU seconds, by ε and the number of rows."""
+    """The curve drawn: errors beside those of independent columns (dashed), and CPU seconds, by ε and rows."""
     import altair as alt
 
     points = [
@@ -247,7 +249,7 @@ def picture(found: dict[str, Any]) -> Any:
             "rows are:N",
             title="rows are",
             sort=["synthetic", "of independent columns"],
-            legend=alt.Legend(symbolType="stroke", symbolSize=500),
+            legend=None,
         ),
     )
     cost = (
