@@ -1,17 +1,20 @@
-"""A secure sum with shared noise: what one site pays in a round, and a whole round in one process.
+"""A secure sum with shared noise: what one site pays in a round, a whole round in one process, and one over HTTP.
 
 Beside them, in the same run: the noise alone, the ten keystreams that masks are made of alone, and the plain sum of the
-same vectors, which protects nobody. CPU seconds of this process. A framework in an environment of its own comes later.
+same vectors, which protects nobody. CPU seconds of this process; over HTTP wall seconds, with every site a process.
 """
 
+import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
+from benchmarks import federated_http
 from benchmarks.harness import PAIRS, ratio, write
 from sfumato.core.signature import SigningKey
 from sfumato.federated import (
@@ -50,6 +53,11 @@ def run(*, smoke: bool) -> Path:
             lambda: cpu(lambda: round_in_process(terms, keys, values).result()), peers, pairs
         ),
     }
+    count = itertools.count(2)
+    with federated_http.network(keys) as transport:
+        measured[f"a round over HTTP, {length} numbers, {SITES} sites, wall"] = beside(
+            lambda: federated_http.seconds_of(transport, replace(terms, number=next(count))), peers, pairs
+        )
     return write("federated", measured, smoke=smoke)
 
 

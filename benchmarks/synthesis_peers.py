@@ -187,8 +187,8 @@ def made_by(
 def kept_runs(
     maker: Maker, codes: NDArray[np.int64], sizes: tuple[int, ...], times: int, *, epsilon: float, delta: float
 ) -> list[int]:
-    """The numbers of so many runs; with ``SFUMATO_PEERS=kept`` of those alone whose rows are kept."""
-    if os.environ.get("SFUMATO_PEERS") != "kept":
+    """The numbers of so many runs; with ``SFUMATO_PEERS=kept`` or ``added`` of those alone whose rows are kept."""
+    if os.environ.get("SFUMATO_PEERS") not in ("kept", "added"):
         return list(range(times))
     settings = _settings(maker, len(codes), epsilon, delta)
     return [run for run in range(MOST_RUNS) if _place(maker, codes, sizes, settings, run).exists()]

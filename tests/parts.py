@@ -37,6 +37,14 @@ def browser() -> Path:
         raise
 
 
+def boxes() -> None:
+    """A host that can shut boxes for programs of researchers."""
+    from sfumato.research.box import box_level
+
+    if box_level() is None:
+        absent("bubblewrap is not installed, or the kernel has no Landlock")
+
+
 def absent(reason: str) -> None:
     """Skip, or fail where every part is required."""
     if REQUIRED:

@@ -157,6 +157,7 @@ class Vault:
     generator = _declares("learning", ExampleStore.generator)
     graph_network = _declares("learning", ExampleStore.graph_network)
     consortium = _declares("federated", ConsortiumStore.declare)
+    training_site = _declares("federated", ConsortiumStore.training_site)
 
     def declare(self, kind: str, *given: Any, **said: Any) -> Any:
         """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""

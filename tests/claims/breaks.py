@@ -1113,6 +1113,62 @@ def an_allocation_counts_every_client_once(original: Any) -> Any:
     return lambda counted, rounds, size: original(CountedNoise.CLIENT, rounds, size)
 
 
+@broken("sfumato.federated.training.run_state:RunState.unit_of", claims=["S3-14"], first=["smaller rate"])
+def the_mean_of_a_round_is_over_all_people_however_few_were_drawn(original: Any) -> Any:
+    def unit_of(self: Any, survivors: int) -> Any:
+        return original(self, survivors) * self.proposal.training.rate
+
+    return unit_of
+
+
+@broken("sfumato.federated.training.shared_rounds:SharedRounds.loss", claims=["S3-14"], first=["smaller rate"])
+def a_run_across_sites_is_charged_as_if_everybody_were_in_every_round(original: Any) -> Any:
+    def loss(self: Any, moved: Any) -> Any:
+        return original(dataclasses.replace(self, rate=type(self.rate)(1)), moved)
+
+    return loss
+
+
+# ---------------------------------------------------------------------------------------------------- genomics
+
+
+@broken("sfumato.genomics.public_layer:_at_most", claims=["S3-20"], first=["500"])
+def a_patient_counts_with_more_than_was_said(original: Any) -> Any:
+    return lambda number, name: original(number + 1, name)
+
+
+@broken("sfumato.tables.contribution:contribution", claims=["S3-18"], first=["family"])
+def a_family_is_protected_as_if_it_were_one_person(original: Any) -> Any:
+    def contribution(unit: Any, *args: Any, **named: Any) -> Any:
+        return dataclasses.replace(original(unit, *args, **named), members=1)
+
+    return contribution
+
+
+@broken("sfumato.genomics.uniqueness:_genotypes", claims=["S3-19"], first=["genotypes"])
+def both_copies_of_a_gene_are_told_apart(original: Any) -> Any:
+    import numpy as np
+
+    def genotypes(gene: Any) -> Any:
+        return np.outer(gene, gene).ravel(), np.ones(len(gene) ** 2)
+
+    return genotypes
+
+
+@broken("sfumato.genomics.variants:_alleles", claims=["S3-23", "S3-25"], first=["vcf"])
+def a_missing_genotype_is_taken_for_the_reference(original: Any) -> Any:
+    return lambda genotype: original((genotype or "").replace(".", "0"))
+
+
+@broken("sfumato.genomics.supertypes:SupertypeTable._looked_up", claims=["S3-25"], first=["unknown"])
+def unknown_alleles_are_put_into_a_group(original: Any) -> Any:
+    def looked_up(self: Any, text: str) -> Any:
+        found = original(self, text)
+        return self.names[0] if isinstance(found, tuple) else found
+
+    return looked_up
+
+
 # ------------------------------------------------------------------------------------------------------- audit
 
 

@@ -74,6 +74,11 @@ def test_the_commands_are_these():
         "budget show",
         "budget veto",
         "budget withdraw",
+        "consortium",
+        "consortium agree",
+        "consortium ask",
+        "consortium new",
+        "consortium verify",
         "demo",
         "demo attacks",
         "evidence",
@@ -118,6 +123,11 @@ def test_the_commands_are_these():
         "report",
         "schema",
         "schema draft",
+        "site",
+        "site answer",
+        "site answer-file",
+        "site join",
+        "site new",
         "stream",
         "stream demo",
         "stream total",
@@ -241,6 +251,7 @@ NOTHING_LOST = {  # examples that are refused where no entry was lost, and why
 ENTERED = "sfumato key enter"  # and this one where the document stands in the record already
 OF_A_ROOT = tuple(f"sfumato key {name}" for name in ("certify", "revoke", "rotate-root", "enter"))
 ELSEWHERE = (
+    *("sfumato consortium", "sfumato site"),  # several folders and processes: tests/docs/test_three_hospitals.py
     *("sfumato ledger serve", "sfumato witness serve"),  # until somebody stops them: tests/cli/test_serve.py
     "sfumato ballot",  # a board, a request and papers that others signed: tests/cli/test_ballot_commands.py
     "sfumato witness enrol witness head.json --key charge-2",  # a key that was rotated: test_attacks_19b.py
@@ -295,10 +306,12 @@ JSON = {
     ("account",),
     ("ballot",),
     ("budget",),
+    ("consortium",),
     ("key",),
     ("ledger",),
     ("plan",),
     ("schema",),
+    ("site",),
     ("stream",),
     ("witness",),
     (),

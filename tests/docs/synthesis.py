@@ -19,6 +19,7 @@ COVERED = {
     "difference": "a difference of shares",
     "three": "three columns, not measured together",
 }
+PICTURE = DOCS / "images" / "synthesis-curve.svg"
 MODELS = ("logistic regression", "gradient-boosted trees")
 
 
@@ -191,7 +192,7 @@ TABLES = {
     "curve": ("curve-1000", of_curve),
     "large": ("large", of_large),
     "tasks": ("income", of_tasks),
-    "coverage": ("coverage-2-1", of_coverage),
+    "coverage": ("coverage-4-1", of_coverage),
     "persons": ("persons-1000", of_persons),
     "settings": ("adult-8-1", of_settings),
 }
@@ -216,6 +217,54 @@ def write(path: Path) -> None:
     path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def picture(found: dict[str, Any]) -> Any:
+    """The curve drawn: errors beside those of independent columns, and CPU seconds, by ε and the number of rows."""
+    import altair as alt
+
+    points = [
+        {
+            "rows": f"{part['rows']:,}",
+            "epsilon": point["epsilon"],
+            "seconds": point["cpu_seconds"],
+            "rows are": name,
+            "error": error,
+        }
+        for part in curves(found)
+        for point in part["points"]
+        for name, error in (("synthetic", point["mean"][0]), ("of independent columns", point["independent"][0]))
+    ]
+    sizes = [f"{part['rows']:,}" for part in curves(found)]
+    scale = alt.Scale(type="log")
+    base = alt.Chart(alt.Data(values=points)).encode(
+        x=alt.X("epsilon:Q", title="ε", scale=scale, axis=alt.Axis(values=[0.1, 0.3, 1, 3, 10])),
+        color=alt.Color("rows:N", title="rows", sort=sizes),
+    )
+    errors = base.mark_line(point=True).encode(
+        y=alt.Y(
+            "error:Q", title="two-way error", scale=scale, axis=alt.Axis(values=[0.001, 0.003, 0.01, 0.03, 0.1, 0.3])
+        ),
+        strokeDash=alt.StrokeDash(
+            "rows are:N",
+            title="rows are",
+            sort=["synthetic", "of independent columns"],
+            legend=alt.Legend(symbolType="stroke", symbolSize=500),
+        ),
+    )
+    cost = (
+        base.transform_filter("datum['rows are'] == 'synthetic'")
+        .mark_line(point=True)
+        .encode(
+            y=alt.Y(
+                "seconds:Q", title="CPU seconds of a call", scale=scale, axis=alt.Axis(values=[0.3, 1, 3, 10, 30, 100])
+            )
+        )
+    )
+    return alt.hconcat(errors.properties(width=300, height=240), cost.properties(width=220, height=240))
+
+
 if __name__ == "__main__":
+    from sfumato.reports.plots import save
+
     write(PAGE)
     write(HOW_TO)
+    save(picture(measured()), PICTURE)

@@ -92,6 +92,7 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
         "docs/how-to/quantiles.md",
         "docs/how-to/local-model.md",
         "docs/how-to/across-hospitals.md",
+        "docs/how-to/train-across-hospitals.md",
         "docs/tutorial/biostatistics.md",
     ),
 }

@@ -12,6 +12,8 @@ import pytest
 import sfumato as sf
 from sfumato.federated import Consortium, Hospital, InProcess, SiteAgreement
 from sfumato.federated.hospital import Committee
+from sfumato.federated.messages import unpacked
+from sfumato.federated.signed_requests import opened_request
 from sfumato.tables.table import Table
 
 UNIT = sf.user("patient", relation="add/remove")
@@ -80,6 +82,11 @@ def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in ("site", "server"):
         monkeypatch.setattr(f"sfumato.federated.{module}.sample_skellam", zeros)
+
+
+def parts_of(site: str, request: bytes) -> tuple[bytes, ...]:
+    """What a coordinator asks a site, taken apart."""
+    return unpacked(opened_request(request, site=site, coordinator=""))
 
 
 def kept_in(folder: Path) -> list[Path]:

@@ -67,3 +67,34 @@ def test_bounds_that_no_unit_fits_are_refused() -> None:
             PersonRounding(**{"dimensions": 2, "norm": Fraction(1), "unit": Fraction(1, 4), **wrong})  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="rows have 2 numbers"):
         PersonRounding(dimensions=2, norm=Fraction(1), unit=Fraction(1, 4)).whole(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("dimensions", [1, 8, 2048, 3000, 4096])
+def test_the_bound_holds_whatever_the_unit_and_the_length(dimensions: int) -> None:
+    """Steps that are no floats any more, and squares that would wrap in 64 bits: neither makes a vector longer."""
+    tried = 0
+    for exponent in (*range(-1100, -260, 60), -299, -40, 0, 40, 290, 900):
+        try:
+            rule = PersonRounding(
+                dimensions=dimensions, norm=Fraction(2) ** exponent, unit=Fraction(2) ** (exponent - 10)
+            )
+        except InvalidInput:
+            continue
+        tried += 1
+        given = np.array([[1.0], [-1e300], [0.0], [5e-324], [np.nan]]) * np.ones(dimensions)
+        whole = rule.whole(given)
+        assert max(sum(int(one) ** 2 for one in row) for row in whole.tolist()) <= rule.l2_squared
+        assert not whole[2].any()
+        assert not whole[4].any()
+    assert tried >= 4
+    rule = PersonRounding(dimensions=dimensions, norm=Fraction(1), unit=Fraction(1, 1024))
+    longest = rule.shortened(np.full((1, dimensions), 2**62))
+    assert sum(int(one) ** 2 for one in longest[0].tolist()) <= rule.l2_squared
+
+
+def test_what_is_no_float_is_refused() -> None:
+    for norm in (Fraction(1, 2**1065), Fraction(10**400), Fraction(2**301)):
+        with pytest.raises(InvalidInput, match="not computed with"):
+            PersonRounding(dimensions=2, norm=norm, unit=norm / 1024)
+    with pytest.raises(InvalidInput, match="64 bits"):
+        PersonRounding(dimensions=2**30, norm=Fraction(1), unit=Fraction(1, 2**20))

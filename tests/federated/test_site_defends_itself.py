@@ -19,12 +19,12 @@ from sfumato.core.signature import SigningKey
 from sfumato.core.units import Relation
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated import Hospital, PersonRounding, SiteAgreement, SiteProposal, SumPhase
-from sfumato.federated.messages import opened, packed, unpacked
+from sfumato.federated.messages import opened, packed
 from sfumato.federated.proposal import SiteVote
 from sfumato.federated.server import _listed
 from sfumato.federated.site_rounds import SiteRounds
 from sfumato.federated.summed import sent
-from tests.federated.hospitals import ONCE, SPEND, Network, network
+from tests.federated.hospitals import ONCE, SPEND, Network, network, parts_of
 from tests.governance.homes import ACCOUNT, PATIENT, furnished, sqlite_home
 
 ROWS = pa.table({"patient_id": [1, 2, 3]})
@@ -37,8 +37,7 @@ class Caught:
         self.proposal: SiteProposal | None = None
 
     def ask(self, site: str, request: bytes) -> bytes | None:
-        del site
-        self.proposal = self.proposal or SiteProposal.from_json(unpacked(request)[1].decode())
+        self.proposal = self.proposal or SiteProposal.from_json(parts_of(site, request)[1].decode())
         return None
 
 

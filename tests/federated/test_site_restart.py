@@ -12,7 +12,7 @@ from sfumato.federated import Hospital, InProcess, SiteAgreement, SumPhase
 from sfumato.federated.messages import packed, unpacked
 from sfumato.federated.site_rounds import SiteRound, SiteRounds
 from sfumato.governance.ledger import Ledger
-from tests.federated.hospitals import ONCE, SPEND
+from tests.federated.hospitals import ONCE, SPEND, parts_of
 from tests.governance.homes import ACCOUNT, PATIENT, Home, furnished, sqlite_home
 
 ROWS = pa.table({"patient_id": [1, 2, 3]})
@@ -46,15 +46,16 @@ class Restarting:
     def ask(self, site: str, request: bytes) -> bytes | None:
         if site != self._members["north"]:
             return self._south.ask(site, request)
-        if unpacked(request)[0] == SumPhase.MASK.value.encode():
+        parts = parts_of(site, request)
+        if parts[0] == SumPhase.MASK.value.encode():
             self._killed(request)
         ledger, vault, north = reopened(self._home, self._folder, self._members)
         first, second = north.answer(request), north.answer(request)
         assert first == second
         self.answers.append(first)
         self.spent.append(vault.spent)
-        if unpacked(request)[0] == SumPhase.MASK.value.encode():
-            self._other_shares(north, request)
+        if parts[0] == SumPhase.MASK.value.encode():
+            self._other_shares(north, parts)
         north.close()
         ledger.close()
         return second
@@ -76,8 +77,8 @@ class Restarting:
         north.close()
         ledger.close()
 
-    def _other_shares(self, north: Hospital, request: bytes) -> None:
-        head, digest, told = unpacked(request)
+    def _other_shares(self, north: Hospital, parts: tuple[bytes, ...]) -> None:
+        head, digest, told = parts
         with pytest.raises(Refused, match="answers once"):
             north.answer(packed([head, digest, packed(unpacked(told)[:1])]))
 
@@ -109,6 +110,8 @@ def test_a_site_that_is_killed_after_its_charge_sends_the_stored_numbers(tmp_pat
     assert {spent.epsilon for spent in transport.spent[3:]} == {1}
     assert sorted(path.suffix for path in folder.iterdir()) == [".lock", ".round"]
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
+    held = next(path for path in folder.iterdir() if path.suffix == ".round").read_bytes()
+    assert transport.answers[1] not in held  # what is kept is sealed
 
 
 def test_foul_shares_are_refused_before_anything_is_charged() -> None:
@@ -118,7 +121,7 @@ def test_foul_shares_are_refused_before_anything_is_charged() -> None:
     ask = InProcess.ask
 
     def fouled(self: InProcess, site: str, request: bytes) -> bytes | None:
-        parts = unpacked(request)
+        parts = parts_of(site, request)
         if parts[0] == SumPhase.MASK.value.encode():
             return ask(self, site, packed([*parts[:2], b"foul"]))
         return ask(self, site, request)

@@ -1,6 +1,7 @@
 """What one release is charged. Only noise on samples needs NumPy and SciPy, for its curve has no closed form."""
 
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.accounting.composition import compose, stated
 from sfumato.core import enclosures
@@ -20,10 +21,11 @@ from sfumato.core.events import (
 from sfumato.core.guarantees import GDP, RDP, ZCDP, Approximate, Guarantee, Pure
 from sfumato.errors import Refused
 
-__all__ = ["cost", "guarantee_of"]
+__all__ = ["WHOLE", "cost", "guarantee_of"]
 
 MOST = 10**7  # steps on samples that are accounted for: whoever checks a certificate does it, who did not choose them
 FINE = 5e-5  # of an ε that calibration found with the same
+WHOLE = (*range(2, 64), *range(64, 257, 8), 320, 384, 448, 512)  # orders at which sampled Skellam noise is accounted
 
 
 def guarantee_of(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
@@ -45,7 +47,7 @@ def guarantee_of(event: PrivacyEvent, asked: Budget) -> Pure | Approximate:
         kept = asked.covers(cost(found))
     else:
         found = Approximate(epsilon=asked.epsilon, delta=asked.delta)
-        kept = curve.delta_at(asked.epsilon) <= asked.delta
+        kept = _delta(event, curve, asked.epsilon) <= asked.delta
     if not kept:
         raise Refused(f"the noise does not keep {asked} for this event; nothing was done.")
     return found
@@ -64,11 +66,41 @@ def _curve(event: PrivacyEvent) -> Guarantee | None:
             return ZCDP(rho=event.l2_squared / (2 * event.sigma_squared))
         case Stated(guarantee=GDP() | ZCDP() | RDP() as guarantee):
             return guarantee
-        case Skellam() | Tuned():
+        case Skellam():
+            return _shared(event)
+        case Tuned():
             from sfumato.accounting import rdp  # it needs NumPy where a run has samples
 
             return rdp.compose(event)[0]
-    return None
+    return _skellam_rounds(event)
+
+
+def _skellam_rounds(event: PrivacyEvent) -> Guarantee | None:
+    """The Rényi curve of rounds of Skellam noise, each perhaps on a Poisson sample; None for any other event."""
+    step = event.event if isinstance(event, Repeated) and event.times else event
+    inner = step.event if isinstance(step, PoissonSampled) else step
+    if not isinstance(inner, Skellam):
+        return None
+    from sfumato.accounting import rdp  # it needs NumPy where a run has samples
+
+    return rdp.compose(event, orders=rdp.ORDERS if inner is step else WHOLE)[0]
+
+
+@lru_cache(maxsize=256)
+def _shared(event: Skellam) -> Guarantee:
+    """The curve of noise that sites share: a round asks for it at every vote, charge and check."""
+    from sfumato.accounting import rdp
+
+    return rdp.compose(event)[0]
+
+
+@lru_cache(maxsize=256)
+def _shared_delta(event: Skellam, epsilon: Fraction) -> Fraction:
+    return _shared(event).delta_at(epsilon)
+
+
+def _delta(event: PrivacyEvent, curve: Guarantee, epsilon: Fraction) -> Fraction:
+    return _shared_delta(event, epsilon) if isinstance(event, Skellam) else curve.delta_at(epsilon)
 
 
 def _gaussian_parts(event: Composed) -> Fraction | None:

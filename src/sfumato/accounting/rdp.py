@@ -240,7 +240,17 @@ def _log_moments(event: PrivacyEvent, order: int) -> "Array":
     """(k − 1)·ε_k for k = 0 … α: a bound on ln E_Q[(P/Q)^k], which is 0 for k = 0 and 1."""
     import numpy as np
 
+    if isinstance(event, Skellam):
+        return _skellam_moments(event, 1 << order.bit_length())[: order + 1]
     return np.array([0.0, 0.0, *((k - 1) * float(loss_at(event, Fraction(k))) for k in range(2, order + 1))])
+
+
+@lru_cache(maxsize=1 << 8)
+def _skellam_moments(event: Skellam, most: int) -> "Array":
+    """The same for Skellam noise, for many orders at once: its curve has no end."""
+    import numpy as np
+
+    return np.array([0.0, 0.0, *(float(_whole_skellam(event, k)) for k in range(2, most + 1))])
 
 
 def _most(event: PrivacyEvent) -> float:

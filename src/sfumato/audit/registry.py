@@ -32,6 +32,7 @@ from sfumato.audit.numbers import (
     touched,
 )
 from sfumato.audit.product import PRODUCT, PRODUCT_BOUNDS
+from sfumato.audit.product_federated import FEDERATED, WEAK_FEDERATED
 from sfumato.audit.product_sites import SITES, WEAK_SITES
 from sfumato.audit.searches import SEARCHES
 from sfumato.audit.series import claimed, series, told
@@ -271,6 +272,7 @@ ATTACKS: tuple[Attack | Drawn, ...] = (
     *DRAWN,
     *PRODUCT,
     *SITES,
+    *FEDERATED,
     *SEARCHES,
     *PRODUCT_BOUNDS,
     MEMBERSHIP,
@@ -379,7 +381,8 @@ TWINS: tuple[Attack | Drawn, ...] = (
     *(attack.twin for attack in DRAWN),
     *(attack.twin for attack in (*PRODUCT, *SEARCHES) if attack.kind not in _SEEN),
     *WEAK_SITES,
-    *(attack.twin for attack in SITES if isinstance(attack, Drawn)),
+    *WEAK_FEDERATED,
+    *(attack.twin for attack in (*SITES, *FEDERATED) if isinstance(attack, Drawn)),
     *(attack for _, broken in _MADE for attack in broken),
 )
 

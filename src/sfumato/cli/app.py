@@ -18,6 +18,7 @@ from sfumato.cli import (
     ballot,
     budget,
     certificate,
+    consortium,
     demo,
     demo_attacks,
     evidence,
@@ -31,6 +32,7 @@ from sfumato.cli import (
     receipt,
     schema,
     serve,
+    site,
     stream,
     suggest_limit,
     synthesize,
@@ -121,6 +123,8 @@ app.add_typer(ballot.ballot, name="ballot")
 app.add_typer(plan.plan, name="plan")
 app.add_typer(witness.witness, name="witness")
 app.add_typer(keys.keys, name="key")
+app.add_typer(consortium.consortium, name="consortium")
+app.add_typer(site.site, name="site")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer hands the value in by position

@@ -7,12 +7,18 @@ from sfumato.core.data_kind import DataKind
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.shared_skellam import SharedSkellam
 from sfumato.federated.summed import AcrossSites, SiteShare
+from sfumato.federated.training.federated_training import FederatedTraining
+from sfumato.federated.training.shared_rounds import SharedRounds
+from sfumato.federated.training.training_proposal import TrainingProposal
 
 if TYPE_CHECKING:
     from sfumato.federated.agreement import SiteAgreement
     from sfumato.federated.allocation import CountedNoise, RoundAllocation, allocate
     from sfumato.federated.consortium import Consortium
+    from sfumato.federated.file_transport import AnswersAwaited, FileTransport
     from sfumato.federated.hospital import Hospital
+    from sfumato.federated.http_server import HttpTransport
+    from sfumato.federated.http_site import HttpSite
     from sfumato.federated.in_process import round_in_process
     from sfumato.federated.messages import SumPhase
     from sfumato.federated.parties import Parties, ServerTrust
@@ -21,14 +27,24 @@ if TYPE_CHECKING:
     from sfumato.federated.shared_noise import SharedNoise
     from sfumato.federated.site import SumSite
     from sfumato.federated.terms import RoundTerms
-    from sfumato.federated.transports import InProcess, Transport
+    from sfumato.federated.training.federated_trainer import FederatedTrainer, TrainedAcrossSites
+    from sfumato.federated.training.server_optimizers import FedAdam, FedSGD
+    from sfumato.federated.training.training_site import TrainingSite
+    from sfumato.federated.transports import InProcess, Transport, TransportToAll
     from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
 
 _HOME = {
     "SiteAgreement": "agreement",
     "Consortium": "consortium",
     "CountedNoise": "allocation",
+    "FedAdam": "training.server_optimizers",
+    "FedSGD": "training.server_optimizers",
+    "FederatedTrainer": "training.federated_trainer",
+    "AnswersAwaited": "file_transport",
+    "FileTransport": "file_transport",
     "Hospital": "hospital",
+    "HttpSite": "http_site",
+    "HttpTransport": "http_server",
     "InProcess": "transports",
     "NoiseVerdict": "zero_round",
     "Parties": "parties",
@@ -41,7 +57,10 @@ _HOME = {
     "SumResult": "server",
     "SumServer": "server",
     "SumSite": "site",
+    "TrainedAcrossSites": "training.federated_trainer",
+    "TrainingSite": "training.training_site",
     "Transport": "transports",
+    "TransportToAll": "transports",
     "allocate": "allocation",
     "noise_verdict": "zero_round",
     "round_in_process": "in_process",
@@ -51,9 +70,17 @@ _HOME = {
 __all__ = [
     "KIND",
     "AcrossSites",
+    "AnswersAwaited",
     "Consortium",
     "CountedNoise",
+    "FedAdam",
+    "FedSGD",
+    "FederatedTrainer",
+    "FederatedTraining",
+    "FileTransport",
     "Hospital",
+    "HttpSite",
+    "HttpTransport",
     "InProcess",
     "NoiseVerdict",
     "Parties",
@@ -62,6 +89,7 @@ __all__ = [
     "RoundTerms",
     "ServerTrust",
     "SharedNoise",
+    "SharedRounds",
     "SharedSkellam",
     "SiteAgreement",
     "SiteProposal",
@@ -70,7 +98,11 @@ __all__ = [
     "SumResult",
     "SumServer",
     "SumSite",
+    "TrainedAcrossSites",
+    "TrainingProposal",
+    "TrainingSite",
     "Transport",
+    "TransportToAll",
     "allocate",
     "noise_verdict",
     "round_in_process",
@@ -79,7 +111,15 @@ __all__ = [
 
 KIND = DataKind(
     name="federated",
-    declarations=(AcrossSites, SharedSkellam, SiteProposal, SiteShare),
+    declarations=(
+        AcrossSites,
+        FederatedTraining,
+        SharedRounds,
+        SharedSkellam,
+        SiteProposal,
+        SiteShare,
+        TrainingProposal,
+    ),
     messages="sfumato.federated",
     plots={},
     store="sfumato.federated.consortium:ConsortiumStore",

@@ -2,14 +2,44 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from sfumato.core.exact import natural
 from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.parties import Parties, ServerTrust
-from sfumato.federated.proposal import SiteProposal
+from sfumato.federated.signed_requests import opened_request
 
-__all__ = ["SiteAgreement"]
+__all__ = ["Proposed", "SiteAgreement"]
+
+
+class Proposed(Protocol):
+    """What is held against an agreement: who is asked, and what protects them."""
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The public keys of all who are asked."""
+        ...
+
+    @property
+    def sites_per_person(self) -> int:
+        """In how many sites one person may be."""
+        ...
+
+    @property
+    def missing(self) -> int:
+        """How many sites may leave."""
+        ...
+
+    @property
+    def colluding(self) -> int:
+        """How many sites may collude."""
+        ...
+
+    @property
+    def lying(self) -> bool:
+        """Whether the coordinator may send anything."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,9 +49,11 @@ class SiteAgreement:
     ``members`` are the public keys of all sites by name. One person may be in ``sites_per_person`` of them, which has
     no default: whoever signs vouches for it. Up to ``missing`` sites may leave a round, at least ``colluding`` are
     taken to tell the coordinator all that they see, and no round has fewer than ``least_sites`` sites: all but the
-    missing ones, if not said. With ``lying`` the coordinator may send anything to anybody.
+    missing ones, if not said. With ``lying`` the coordinator may send anything to anybody. ``coordinator`` is its
+    public key; only where all sites are in one process it may be left out.
 
-    Guarantee: a question with a weaker protection than this is declined before a key is made. Public: every field.
+    Guarantee: a question with a weaker protection than this, or that the coordinator has not signed, is declined before
+    a key is made. Public: every field.
 
     >>> from sfumato.core.signature import SigningKey
     >>> members = {name: SigningKey.new().public_text for name in ("north", "south", "west")}
@@ -35,6 +67,7 @@ class SiteAgreement:
     colluding: int = 0
     lying: bool = True
     least_sites: int = 0
+    coordinator: str = ""
 
     def __post_init__(self) -> None:
         keys = {name: read_public_key(key) for name, key in self.members.items()}
@@ -47,8 +80,14 @@ class SiteAgreement:
         if self.least_sites == 0:
             object.__setattr__(self, "least_sites", max(2, len(keys) - self.missing))
         natural(self.least_sites, "least_sites", least=2, most=len(keys))
+        if self.coordinator:
+            object.__setattr__(self, "coordinator", read_public_key(self.coordinator))
 
-    def check(self, proposal: SiteProposal) -> None:
+    def request(self, data: bytes, site: str) -> bytes:
+        """What a site is asked; refused where it is not the coordinator who asks, or somebody else is asked."""
+        return opened_request(data, site=site, coordinator=self.coordinator)
+
+    def check(self, proposal: Proposed) -> None:
         """Refuse a question to others than the members, or one that protects less than was agreed."""
         kept = (
             set(proposal.sites) <= set(self.members.values())

@@ -1,16 +1,17 @@
 """A consortium: questions about the people of several sites together, answered by one secure sum each."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from sfumato.core.budget import Budget
 from sfumato.core.data_kind import DataStore
 from sfumato.core.exact import Exact, natural
+from sfumato.core.extras import need
 from sfumato.core.interrupts import check_outside
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query, ReleasedQuery
@@ -19,14 +20,15 @@ from sfumato.core.release import Release, delivered_again
 from sfumato.core.signature import read_public_key
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, NotDeclared, Refused, Unsupported
-from sfumato.federated.coordinator import Agreed, agreed, summed
-from sfumato.federated.messages import fingerprint
+from sfumato.federated.coordinator import agreed, summed
+from sfumato.federated.coordinator_rounds import CoordinatorRounds, OpenRound
+from sfumato.federated.file_transport import AnswersAwaited
 from sfumato.federated.parties import Parties, ServerTrust
 from sfumato.federated.proposal import SiteProposal
-from sfumato.federated.server import SumResult, SumServer, verify_round
+from sfumato.federated.server import SumResult, SumServer
 from sfumato.federated.shared_skellam import SharedSkellam
+from sfumato.federated.signed_requests import SignedRequests
 from sfumato.federated.summed import AcrossSites, check_summable
-from sfumato.federated.terms import RoundTerms
 from sfumato.federated.transports import Transport
 from sfumato.gate.notary import Priced, now
 from sfumato.gate.release import ReleaseGate
@@ -36,6 +38,15 @@ from sfumato.tables.keys import KeyValue, keys_of
 from sfumato.tables.persons import ONE_ROW_A_PERSON, is_per_person
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from sfumato.federated.agreement import SiteAgreement
+    from sfumato.federated.training.federated_trainer import FederatedTrainer
+    from sfumato.federated.training.training_site import RunCommittee, TrainingSite
+    from sfumato.learning.trainer import Trainer
+    from sfumato.learning.units import Units
 
 __all__ = ["Consortium", "ConsortiumStore"]
 
@@ -87,8 +98,10 @@ class Consortium:
         lying: bool,
         sites_per_person: int,
         transport: Transport | None,
+        folder: str | Path | None = None,
     ) -> None:
         self._notary, self._name, self._home = setting.notary, setting.name, setting.gate
+        self._setting = setting
         self._sites = {name: read_public_key(key) for name, key in sites.items()}
         trust = ServerTrust.LYING if lying else ServerTrust.CURIOUS
         self._parties = Parties(sites=len(self._sites), missing=missing, colluding=colluding, server=trust)
@@ -96,7 +109,7 @@ class Consortium:
         self._transport = transport
         self._store = SumStore()
         self._gate = ReleaseGate(notary=setting.notary, stores=(self._store,))
-        self._transcripts: dict[str, tuple[bytes, RoundTerms]] = {}
+        self._rounds = CoordinatorRounds(setting.notary.key, None if folder is None else Path(folder))
         self._votes: dict[str, str] = {}
 
     @property
@@ -146,6 +159,46 @@ class Consortium:
             limit=limit,
             most_rows=None if limit is None else limit.rows,
             integers=frozenset(whole),
+        )
+
+    def trainer(
+        self,
+        model: "nn.Module",
+        *,
+        n_units: int,
+        name: str,
+        version: str = "1",
+        clip: Exact = 1,
+        max_records_per_unit: int = 1,
+        clients: str = "persons",
+        local_steps: int = 0,
+        local_lr: float = 0.1,
+    ) -> "FederatedTrainer":
+        """Declare a training run across the sites: a torch model, as each site has it, and ``n_units`` people in all.
+
+        ``clip`` is the l2 norm that the update of one person is held to. An update is a gradient (FedSGD), or with
+        ``local_steps`` what as many steps at ``local_lr`` on that person's rows do (FedAvg). Where ``clients`` are
+        ``"sites"``, each site has one update from all its rows. Denominators are declared: nobody counts people.
+        Nothing is asked and nothing is spent; :meth:`~sfumato.federated.FederatedTrainer.fit` asks the sites.
+        """
+        from sfumato.federated.training.federated_trainer import FederatedTrainer
+        from sfumato.federated.training.federated_training import FederatedTraining
+
+        return FederatedTrainer(
+            self._setting.sessions((FederatedTraining,), what="training run across sites"),
+            model,
+            consortium=self._name,
+            dataset=Dataset(name=name, edition=version),
+            sites=self._sites,
+            parties=self._parties,
+            sites_per_person=self._per_person,
+            transport=lambda: self._signed,
+            n_units=n_units,
+            records=max_records_per_unit,
+            clip=clip,
+            clients=clients,
+            local_steps=local_steps,
+            local_lr=local_lr,
         )
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
@@ -202,52 +255,63 @@ class Consortium:
         with ledger.asking(priced.question):
             stored = None if fresh else ledger.stored(priced.question, private, reads=reads)
             if stored is not None:
+                self._rounds.drop(priced.question)
                 return delivered_again(stored)
-            proposal, found = self._voted(priced, spend)
+            if fresh:
+                self._rounds.drop(priced.question)
+            begun = self._rounds.find(priced.question) or self._voted(priced, spend)
+            self._votes = dict(begun.votes)
             reservation = ledger.reserve(
                 priced.charge,
                 datasets=private,
                 event=priced.event,
-                idempotency=idempotency,
+                idempotency=idempotency or self._round_key(begun),
                 reads=reads,
                 question=priced.question,
             )
-            given = None if idempotency is None else ledger.given(reservation)
+            given = ledger.given(reservation) if idempotency or self._rounds.lasts else None
             if given is not None:
+                self._rounds.drop(priced.question)
                 return given
             issued = now()
-            server = summed(proposal, found.terms, self._reached)
-            across, answer = self._answered(priced.query, server)
+            across, answer = self._answered(priced, begun)
             mechanism = across.mechanism(priced.sensitivity, self.unit, spend)
-            return self._notary.stored(
+            release = self._notary.stored(
                 replace(priced, mechanism=mechanism), reservation, across, (answer, ()), issued=issued
             )
+            self._rounds.drop(priced.question)
+            return release
+
+    def _round_key(self, begun: OpenRound) -> str | None:
+        """Under which key a round is charged once, where it can outlive the process."""
+        return f"sum across sites {begun.proposal.digest}" if self._rounds.lasts else None
 
     def transcript(self, release: Release) -> bytes:
         """The messages of the round that gave a release; whoever has them opens the same sum again."""
-        return self._round_of(release)[0]
+        return self._round_of(release)
 
     def verify(self, release: Release) -> SumResult:
         """Open the round of a release again: every signature, the one list of survivors, and the sum.
 
         Guarantee: refused unless the numbers of the release are those of the transcript.
         """
-        transcript, terms = self._round_of(release)
+        transcript = self._round_of(release)
         query = release.statement.query
         assert isinstance(query, AcrossSites)  # noqa: S101 - _round_of says so
-        result = verify_round(transcript, terms)
+        result = SumServer.from_bytes(transcript).result()
         if tuple(int(one) * query.step for one in result.total) != release.values or (
-            result.survivors != query.survivors or terms.roster != query.sites
+            result.survivors != query.survivors or result.terms.roster != query.sites
         ):
             raise Refused("the release does not say what its round gave; it was not verified.")
         return result
 
-    def _round_of(self, release: Release) -> tuple[bytes, RoundTerms]:
+    def _round_of(self, release: Release) -> bytes:
         query = release.statement.query
-        found = self._transcripts.get(query.transcript) if isinstance(query, AcrossSites) else None
-        if found is None:
-            raise InvalidInput("this consortium has no transcript of this release; nothing was verified.")
-        return found
+        return self._rounds.transcript(query.transcript if isinstance(query, AcrossSites) else "")
+
+    def close(self) -> None:
+        """Leave the folder to another process."""
+        self._rounds.close()
 
     @property
     def _reached(self) -> Transport:
@@ -255,7 +319,11 @@ class Consortium:
             raise NotDeclared("no way to the sites is known; nothing was asked. Say connect(federated.InProcess([…])).")
         return self._transport
 
-    def _voted(self, priced: Priced[SharedSkellam], spend: Budget) -> tuple[SiteProposal, Agreed]:
+    @property
+    def _signed(self) -> Transport:
+        return SignedRequests(self._reached, self._notary.key)
+
+    def _voted(self, priced: Priced[SharedSkellam], spend: Budget) -> OpenRound:
         """Propose the question; what follows has the sites that join."""
         across = priced.query
         assert isinstance(across, AcrossSites)  # noqa: S101 - it was priced as one
@@ -274,16 +342,44 @@ class Consortium:
             step=across.step,
             sites_per_person=across.sites_per_person,
         )
-        found = agreed(proposal, self._sites, self._reached)
-        self._votes = dict(found.votes)
-        return proposal, found
+        try:
+            begun = agreed(self._rounds.proposed(priced.question, proposal), self._sites, self._signed)
+        except AnswersAwaited:
+            raise
+        except Refused:
+            self._rounds.drop(priced.question)
+            raise
+        self._rounds.keep(priced.question, begun)
+        return begun
 
-    def _answered(self, asked: Query, server: SumServer) -> tuple[AcrossSites, tuple[int, ...]]:
-        """The question with what the round adds to it, and the sum in the steps of the question."""
+    def _answered(self, priced: Priced[SharedSkellam], begun: OpenRound) -> tuple[AcrossSites, tuple[int, ...]]:
+        """The question with what the round adds to it, and the sum in the steps of the question.
+
+        A round that too few sites answer is kept where it lasts: they may come back. One whose sum is foul is not.
+        """
+        asked = priced.query
         assert isinstance(asked, AcrossSites)  # noqa: S101 - it was priced as one
-        result, transcript = server.result(), server.to_bytes()
-        seal = fingerprint(transcript)
-        self._transcripts[seal] = (transcript, server.terms)
+
+        def keep(server: SumServer) -> None:
+            self._rounds.keep(priced.question, replace(begun, server=server))
+
+        try:
+            server = summed(begun, self._signed, keep)
+        except AnswersAwaited:
+            raise
+        except Refused as few:
+            if not self._rounds.lasts:
+                raise
+            raise Refused(
+                f"{str(few).partition(';')[0]}; the round is kept and its charge counts once. Ask again when the sites "
+                "are back; fresh=True (--fresh) begins another round, at another charge."
+            ) from None
+        try:
+            result = server.result()
+        except Refused:
+            self._rounds.drop(priced.question)
+            raise
+        seal = self._rounds.store(server.to_bytes())
         across = replace(asked, sites=server.terms.roster, survivors=result.survivors, transcript=seal)
         return across, tuple(int(one) * across.step for one in result.total)
 
@@ -323,13 +419,15 @@ class ConsortiumStore:
         sites_per_person: int,
         lying: bool = True,
         transport: "Transport | None" = None,
+        folder: str | Path | None = None,
     ) -> Consortium:
         """Declare the sites that are asked together, by name and public key; nothing is sent and nothing is spent.
 
         Up to ``missing`` sites may leave in the middle of a round, up to ``colluding`` may tell the coordinator what
         they see; ``lying`` says that the coordinator may not keep to the protocol, and needs more sites that stay. One
         person may be in ``sites_per_person`` sites: 1 says that no person is in two, which whoever declares it
-        vouches for.
+        vouches for. In ``folder``, with a ledger that is a file or a service, rounds and transcripts outlive the
+        process: the same question asked again goes on where it stopped, and is charged once.
         """
         return Consortium(
             self._setting,
@@ -339,4 +437,46 @@ class ConsortiumStore:
             lying=lying,
             sites_per_person=sites_per_person,
             transport=transport,
+            folder=folder,
+        )
+
+    def training_site(
+        self,
+        model: "nn.Module",
+        loss: "Callable[..., Tensor]",
+        *,
+        data: "Units",
+        agreement: "SiteAgreement",
+        committee: "RunCommittee | None" = None,
+        folder: str | Path | None = None,
+    ) -> "TrainingSite":
+        """Declare that this vault takes part in training across sites; nothing is read, sent or spent.
+
+        ``model`` and ``loss`` are this site's own code: no code comes from a coordinator, and a run about a model of
+        another form is declined. ``agreement`` is what the sites agreed on, ``committee`` says yes or no to each run
+        before any key is made, and in ``folder``, with a ledger that lasts, runs outlive the process.
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.federated.training.federated_training import FederatedTraining
+        from sfumato.federated.training.training_site import TrainingSite
+        from sfumato.learning import TRAINING_QUERIES
+        from sfumato.learning.person_updates import PersonUpdates
+        from sfumato.learning.personal_heads import head_trainer
+
+        data.check(self._setting.unit)
+        data.check_home(self._setting.notary)
+        said = {} if committee is None else {"committee": committee}
+        alone = self._setting.sessions(TRAINING_QUERIES, what="training run")
+
+        def heads(trained: "nn.Module", head: str, clip: Exact) -> "Trainer":
+            return head_trainer(alone, trained, loss, data, head=head, clip=clip)
+
+        return TrainingSite(
+            self._setting.sessions((FederatedTraining,), what="training run across sites"),
+            PersonUpdates(model, loss, data),
+            data.dataset,
+            agreement=agreement,
+            folder=folder,
+            heads=heads,
+            **said,
         )

@@ -92,7 +92,7 @@ class Hospital:
         """Answer what a coordinator sent; whatever is not a step of a round is refused, whatever is wrong with it."""
         with self._one_at_a_time:
             try:
-                return self._answered(request)
+                return self._answered(self._agreement.request(request, self.public_key))
             except SfumatoError:
                 raise
             except (ValueError, ArithmeticError, LookupError, TypeError):

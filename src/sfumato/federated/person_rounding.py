@@ -19,7 +19,9 @@ __all__ = ["PersonRounding"]
 Reals = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Wholes = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
-_LARGEST = 1 << 26  # of a coordinate in units: squares of a million of them add up within 64 bits
+_LARGEST = 1 << 26  # steps in a norm
+_ROOM = 1 << 62  # squares of one person's coordinates add up below this, before they are shortened
+_REASON = Fraction(2) ** 300  # norms and steps within this and its inverse are floats with all their digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,12 @@ class PersonRounding:
             raise InvalidInput(
                 f"norm/unit must lie between 1 and {_LARGEST}; nothing was rounded. Choose another unit."
             )
+        if not 1 / _REASON <= self.unit <= self.norm * self.slack <= _REASON:
+            raise InvalidInput(
+                "a norm or unit beyond 2^300, or below its inverse, is not computed with; nothing was done."
+            )
+        if self.dimensions * self.l2_squared >= _ROOM:
+            raise InvalidInput("so long vectors in so small units do not add up in 64 bits; nothing was rounded.")
 
     @property
     def l2_squared(self) -> int:
@@ -69,15 +77,19 @@ class PersonRounding:
         if people.ndim != 2 or people.shape[1] != self.dimensions:
             raise InvalidInput(f"rows have {self.dimensions} numbers; nothing was rounded.")
         sound = np.where(np.isfinite(people).all(axis=1, keepdims=True), people, 0.0)
-        size = np.maximum(np.abs(sound).max(axis=1, keepdims=True, initial=0.0), 1e-300)
-        length = size * np.sqrt(((sound / size) ** 2).sum(axis=1, keepdims=True))
-        scaled = sound * np.minimum(1.0, float(self.norm) / np.maximum(length, 1e-300)) / float(self.unit)
+        with np.errstate(over="ignore"):  # a vector too long for a float counts as zeros, a short one is not cut
+            size = np.maximum(np.abs(sound).max(axis=1, keepdims=True, initial=0.0), 1e-300)
+            length = size * np.sqrt(((sound / size) ** 2).sum(axis=1, keepdims=True))
+            scaled = sound * np.minimum(1.0, float(self.norm) / np.maximum(length, 1e-300)) / float(self.unit)
+        scaled = np.where(np.isfinite(scaled).all(axis=1, keepdims=True), scaled, 0.0)
         whole = np.floor(np.clip(scaled, -_LARGEST, _LARGEST) + _uniform(people.shape)).astype(np.int64)
         return self.shortened(whole)
 
     def shortened(self, whole: Wholes) -> Wholes:
         """Rows of integers whose squares add up to more than the bound, cut towards zero until they do not."""
-        most, out = self.l2_squared, np.clip(whole, -_LARGEST, _LARGEST)
+        most = self.l2_squared
+        longest = math.isqrt(most)  # no coordinate of a vector within the bound is longer
+        out = np.clip(whole, -longest, longest)
         squares = (out * out).sum(axis=1)
         for _ in range(64):
             long = (squares > most).nonzero()[0]

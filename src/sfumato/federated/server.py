@@ -92,12 +92,16 @@ class SumServer:
                 "gives no sum. Begin another one, with new terms."
             )
         server = replace(self, over=(*self.over, self.open), open=())
-        match self.phase:
-            case SumPhase.MASK:
-                return server, canonical(_listed(self.open)).encode()
-            case SumPhase.REVEAL:
-                return server, b""
-        return server, packed([one.raw for one in self.open])
+        return server, server.told
+
+    @property
+    def told(self) -> bytes:
+        """What sites are sent for the phase that is awaited: it follows from the messages of the one before."""
+        if not self.over or self.phase is SumPhase.DONE:
+            return b""
+        if self.phase is SumPhase.AGREE:
+            return canonical(_listed(self.over[-1])).encode()
+        return packed([one.raw for one in self.over[-1]])
 
     def _check(self, message: SumMessage) -> None:
         """Refuse a message that this phase has no use for."""

@@ -1,7 +1,6 @@
-"""What a site remembers of its rounds: in memory, or in a folder, written before anything is sent."""
+"""What a site remembers of its rounds: in memory, or sealed in a folder, written before anything is sent."""
 
 import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +9,11 @@ from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.messages import packed, unpacked
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.site import SumSite
-from sfumato.gate.sealed import locked
+from sfumato.gate.sealed import derived_secret, locked, read_sealed, write_sealed
 
 __all__ = ["SiteRound", "SiteRounds"]
+
+WHAT = "round"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +32,12 @@ class SiteRound:
 class SiteRounds:
     """The rounds of one site, by the digest of their terms; in ``folder`` they outlive the process.
 
-    One process at a time has the folder: two would sign two lists of survivors.
+    One process at a time has the folder: two would sign two lists of survivors. Files are sealed with what the site's
+    own key gives, each for its round.
     """
 
     def __init__(self, key: SigningKey, folder: Path | None) -> None:
-        self._key, self._folder = key, folder
+        self._key, self._folder, self._secret = key, folder, derived_secret(key, "rounds of a site")
         self._known: dict[str, SiteRound] = {}
         self._held = contextlib.ExitStack()
         if folder is not None:
@@ -51,7 +53,7 @@ class SiteRounds:
         if digest not in self._known and self._folder is not None:
             path = self._path(digest)
             if path.exists():
-                self._known[digest] = self._read(path.read_bytes())
+                self._known[digest] = self._read(path, digest)
         return self._known.get(digest)
 
     def open(self, digest: str) -> SiteRound:
@@ -64,8 +66,8 @@ class SiteRounds:
     def keep(self, digest: str, state: SiteRound) -> None:
         """Write a round down, before anything that follows from it is sent."""
         if self._folder is not None:
-            text = packed([state.proposal.to_json().encode(), state.site.to_bytes(), state.answering])
-            _write(self._path(digest), text)
+            body = packed([state.proposal.to_json().encode(), state.site.to_bytes(), state.answering])
+            write_sealed(self._path(digest), self._secret, {"round": digest}, {}, body, WHAT)
         self._known[digest] = state
 
     def _path(self, digest: str) -> Path:
@@ -73,25 +75,10 @@ class SiteRounds:
             raise InvalidInput("the digest of terms has 64 hexadecimal digits; nothing was sent.")
         return self._folder / f"{digest}.round"
 
-    def _read(self, data: bytes) -> SiteRound:
-        parts = unpacked(data)
-        if len(parts) != 3:
-            raise InvalidInput("this is not the state of a round; nothing was sent.")
+    def _read(self, path: Path, digest: str) -> SiteRound:
+        header, _, body = read_sealed(path, self._secret, what=WHAT)
+        parts = unpacked(body)
+        if header != {"round": digest} or len(parts) != 3:
+            raise InvalidInput(f"{path} is not the state of the round that it is named after; nothing was sent.")
         proposal = SiteProposal.from_json(parts[0].decode())
         return SiteRound(proposal=proposal, site=SumSite.from_bytes(parts[1], self._key), answering=parts[2])
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Put a file in its place at once, for its owner alone."""
-    beside = path.with_suffix(".new")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -84,6 +84,10 @@ class SessionGate:
         """Who is protected."""
         return self.notary.unit
 
+    def price(self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget) -> Priced[Mechanism]:
+        """What a session would cost; refused where it could not be opened for any budget. Charges nothing."""
+        return self._priced(query, mechanism, limit, spend)
+
     def open(
         self, query: Query, mechanism: Mechanism, limit: Limit | None, spend: Budget, *, idempotency: str | None
     ) -> Opened:

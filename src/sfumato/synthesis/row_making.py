@@ -58,7 +58,8 @@ class ReleasedTable:
     def measured(self) -> MeasuredTable:
         """The noisy counts, in rows."""
         said = self.release.statement
-        counts = np.array(said.values, dtype=float)[self.places] / self.weight
+        own = [said.values[place] for place in self.places.ravel().tolist()]
+        counts = np.array(own, dtype=float).reshape(self.places.shape) / self.weight
         sigma = float(said.law.variance) ** 0.5 / self.weight
         return MeasuredTable(columns=self.columns, counts=counts, sigma=max(sigma, LEAST_SIGMA))
 

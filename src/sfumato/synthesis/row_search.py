@@ -5,6 +5,7 @@ together, and too many would move into one cell: each moves with the chance that
 """
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,6 @@ MOST_BATCHES = 150
 GAIN = 1e-6
 UNMEASURED = np.float32(0.1)
 """What a pair of columns that was not measured counts beside one that was: it yields, and is not forgotten."""
-SMALL = 2**15
 FORBIDDEN = np.float32(1e6)
 Wide = NDArray[np.int64]
 
@@ -76,11 +76,8 @@ class _State:
         self.layout, self.allowed, self.measured = layout, allowed, measured
         number = np.float32(len(rows))
         self.excess = layout.pair_counts(rows) - pairs * number
-        self.threes: list[tuple[tuple[int, ...], Reals]] = []
-        for columns, shares in triples.items():
-            cells = np.ravel_multi_index([rows[:, column] for column in columns], shares.shape)
-            counts = np.bincount(cells, minlength=shares.size).astype(np.float32)
-            self.threes.append((columns, counts - shares.ravel() * number))
+        self.flat = self.excess.reshape(-1)
+        self.threes = _Threes(rows, layout, triples)
 
     def move(self, batch: Codes, column: int, random: np.random.Generator) -> None:
         """Give rows of a batch other values of one column, where that brings the tables nearer."""
@@ -98,19 +95,17 @@ class _State:
         freed = np.zeros(len(batch), dtype=np.float32)
         for place, other in enumerate(others):
             if self.measured[column, other]:
-                cost += comes[cells[:, place]]
+                cost += comes.take(cells[:, place], axis=0)
                 freed += goes[cells[:, place], old]
             else:
-                cost += UNMEASURED * comes[cells[:, place]]
+                cost += UNMEASURED * comes.take(cells[:, place], axis=0)
                 freed += UNMEASURED * goes[cells[:, place], old]
-        threes = [
-            (excess, *self._beside(batch, columns, column)) for columns, excess in self.threes if column in columns
-        ]
-        for excess, base, step in threes:
-            far = _along(excess, base, step, size)
-            cost += np.abs(far + 1) - np.abs(far)
-            here = far[each, old]
-            freed += np.abs(here - 1) - np.abs(here)
+        three, theirs = self.threes.along(column), self.threes.beside(batch, column)
+        comes = np.abs(three + 1) - np.abs(three)
+        for place in range(theirs.shape[1]):
+            cost += comes.take(theirs[:, place], axis=0)
+        here = three[theirs, old[:, None]]
+        freed += (np.abs(here - 1) - np.abs(here)).sum(axis=1)
         cost[each, old] = -freed
         new = cost.argmin(axis=1)
         movers = np.flatnonzero(cost[each, new] + freed < -GAIN)
@@ -118,34 +113,29 @@ class _State:
             return
         beside = cells[movers] * size
         into, out = beside + new[movers, None], beside + old[movers, None]
-        number, flat = own.size, own.ravel()
+        flat = own.ravel()
         known = self.measured[column, others]
         chance = _chance(flat, into[:, known], out[:, known]) if known.any() else np.ones(len(movers))
-        moved = [
-            (excess, base[movers] + step * new[movers], base[movers] + step * old[movers])
-            for excess, base, step in threes
-        ]
-        for excess, after, before in moved:
-            chance = np.minimum(chance, _chance(excess, after[:, None], before[:, None]))
+        beside = theirs[movers] * size
+        into_three, out_of_three = beside + new[movers, None], beside + old[movers, None]
+        if beside.size:
+            chance = np.minimum(chance, _chance(three.ravel(), into_three, out_of_three))
         go = random.random(len(movers)) < chance
         batch[movers[go], column] = new[movers[go]]
-        change = np.bincount(into[go].ravel(), minlength=number) - np.bincount(out[go].ravel(), minlength=number)
-        shifted = change.reshape(layout.width, size).astype(np.float32)
+        shifted = _change(into[go], out[go], own.shape)
         self.excess[:, part] += shifted
         self.excess[part, :] += shifted.T
-        for excess, after, before in moved:
-            _shift(excess, after[go], before[go])
+        self.threes.shift(column, _change(into_three[go], out_of_three[go], three.shape))
 
     def move_together(self, batch: Codes, site: BoundColumns, random: np.random.Generator) -> None:
         """Give rows of a batch another combination of several columns, where that brings the tables nearer."""
-        flat = self.excess.reshape(-1)
         each, tables = np.arange(len(batch)), self._touched(batch, site)
         cost = np.zeros((len(batch), len(site.cells)), dtype=np.float32)
         for excess, new, old, weight in tables:
             far, here = excess[new], excess[old][:, None]
             gain = np.abs(far + 1) - np.abs(far) + np.abs(here - 1) - np.abs(here)
             cost += np.where(new == old[:, None], np.float32(0), weight * gain)
-            if excess is flat:
+            if excess is self.flat:
                 cost += np.where(self.allowed.reshape(-1)[new], np.float32(0), FORBIDDEN)
         best = cost.argmin(axis=1)
         movers = np.flatnonzero(cost[each, best] < -GAIN)
@@ -160,14 +150,13 @@ class _State:
         batch[movers[go][:, None], list(site.columns)] = site.cells[best[movers[go]]]
         for excess, after, before in moved:
             _shift(excess, after[go], before[go])
-            if excess is flat:
+            if excess is self.flat:
                 _shift(excess, self._mirrored(after[go]), self._mirrored(before[go]))
 
     def _touched(self, batch: Codes, site: BoundColumns) -> list[tuple[Reals, Wide, Wide, np.float32]]:
         """Every table with a column of the site: excess, cells of rows after each change and before it, and weight."""
         starts, width, found = self.layout.starts, self.layout.width, []
         own = {column: site.cells[:, place].astype(np.int64) for place, column in enumerate(site.columns)}
-        flat = self.excess.reshape(-1)
         for one in range(len(self.layout.sizes)):
             for two in range(one + 1, len(self.layout.sizes)):
                 if one in own or two in own:
@@ -177,8 +166,8 @@ class _State:
                     new = (starts[one] + first) * width + starts[two] + second
                     old = (starts[one] + batch[:, one]) * width + starts[two] + batch[:, two]
                     weight = np.float32(1) if self.measured[one, two] else UNMEASURED
-                    found.append((flat, np.broadcast_to(new, (len(batch), len(site.cells))), old, weight))
-        for columns, excess in self.threes:
+                    found.append((self.flat, np.broadcast_to(new, (len(batch), len(site.cells))), old, weight))
+        for columns, excess in self.threes.tables:
             if any(column in own for column in columns):
                 shape = [self.layout.sizes[column] for column in columns]
                 parts = [own[c][None] if c in own else batch[:, c, None].astype(np.int64) for c in columns]
@@ -193,26 +182,49 @@ class _State:
         found: Wide = second * self.layout.width + first
         return found
 
-    def _beside(self, batch: Codes, columns: Sequence[int], column: int) -> tuple[Wide, int]:
-        """The cell of each row in a table of three if its value of ``column`` were the first, and the step onward."""
-        base, step, here = np.zeros(len(batch), dtype=np.int64), 1, 0
-        for each in reversed(columns):
-            if each == column:
-                here = step
-            else:
-                base += step * batch[:, each].astype(np.int64)
-            step *= self.layout.sizes[each]
-        return base, here
 
+class _Threes:
+    """By how many rows each cell of each table of three has too many, all tables in one row of numbers.
 
-def _along(excess: Reals, base: Wide, step: int, size: int) -> Reals:
-    """The cells of each row for all values of a column; a small table is turned first, which is faster."""
-    if len(excess) > SMALL:
-        found: Reals = excess[base[:, None] + step * np.arange(size)]
+    For each column the places of its tables stand one below the other, a value of the column beside the next: then all
+    tables that a move touches are read and changed at once, however many there are.
+    """
+
+    def __init__(self, rows: Codes, layout: Layout, triples: Mapping[tuple[int, ...], Reals]) -> None:
+        self.sizes = np.array(layout.sizes, dtype=np.int64)
+        self.excess: Reals = np.zeros(sum(shares.size for shares in triples.values()), dtype=np.float32)
+        self.tables: list[tuple[tuple[int, ...], Reals]] = []
+        places: list[list[Wide]] = [[np.zeros((0, size), dtype=np.int64)] for size in layout.sizes]
+        others: list[list[tuple[int, int, int]]] = [[] for _ in layout.sizes]
+        first = 0
+        for columns, shares in triples.items():
+            cells = np.ravel_multi_index([rows[:, column] for column in columns], shares.shape)
+            own = self.excess[first : first + shares.size]
+            own += np.bincount(cells, minlength=shares.size) - shares.ravel() * np.float32(len(rows))
+            self.tables.append((columns, own))
+            numbered = np.arange(first, first + shares.size).reshape(shares.shape)
+            for axis, column in enumerate(columns):
+                one, two = (other for other in columns if other != column)
+                others[column].append((one, two, sum(map(len, places[column]))))
+                places[column].append(np.moveaxis(numbered, axis, 2).reshape(-1, layout.sizes[column]))
+            first += shares.size
+        self.places = [np.concatenate(some) for some in places]
+        self.others = [np.array(some, dtype=np.int64).reshape(-1, 3).T for some in others]
+
+    def along(self, column: int) -> Reals:
+        """The numbers of all tables with a column: for each two values beside it a row of its values."""
+        found: Reals = self.excess[self.places[column]]
         return found
-    high, low = np.divmod(base, size * step)
-    turned = np.ascontiguousarray(excess.reshape(-1, size, step).swapaxes(1, 2)).reshape(-1, size)
-    return turned.take(high * step + low, axis=0)
+
+    def beside(self, batch: Codes, column: int) -> Wide:
+        """For each row of a batch which rows of :meth:`along` it has a part in, one of each table."""
+        one, two, first = self.others[column]
+        found: Wide = batch[:, one] * self.sizes[two] + batch[:, two] + first
+        return found
+
+    def shift(self, column: int, change: Reals) -> None:
+        """Add to the numbers of :meth:`along`."""
+        self.excess[self.places[column]] += change
 
 
 def _chance(excess: Reals, into: Wide, out: Wide) -> NDArray[np.float64]:
@@ -233,3 +245,10 @@ def _fewest(rows: Reals, cells: Wide, number: int) -> NDArray[np.float64]:
 def _shift(excess: Reals, into: Wide, out: Wide) -> None:
     np.add.at(excess, into, np.float32(1))
     np.subtract.at(excess, out, np.float32(1))
+
+
+def _change(into: Wide, out: Wide, shape: tuple[int, ...]) -> Reals:
+    """By how many rows each cell has more."""
+    number = prod(shape)
+    change = np.bincount(into.ravel(), minlength=number) - np.bincount(out.ravel(), minlength=number)
+    return change.reshape(shape).astype(np.float32)

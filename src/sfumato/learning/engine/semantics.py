@@ -19,7 +19,7 @@ from sfumato.learning.given import Tree
 from sfumato.learning.kept_tensors import NoAssignedData
 from sfumato.learning.unchanged import Unchanged
 
-__all__ = ["MEMORY", "semantic_sum"]
+__all__ = ["MEMORY", "batched_forms", "semantic_sum", "unit_gradient"]
 
 MEMORY = 2**25
 """The most numbers of gradients that are held at a time, unless one unit alone has more."""
@@ -57,7 +57,7 @@ def semantic_sum(
     norms, losses = [], []
     for start in range(0, len(present), chunk):
         some, target, here = tree_map(_part(start, start + chunk), (inputs, targets, present))
-        with _batched(model), NoAssignedData(), Unchanged(model, loss) as kept:
+        with batched_forms(model), NoAssignedData(), Unchanged(model, loss) as kept:
             try:
                 gradients, values = call(parameters, *tree_map(_own, (some, target, here)))
             except RuntimeError:  # something in the model cannot be computed for many units at once
@@ -110,7 +110,7 @@ def _one_by_one(
 
 
 @contextmanager
-def _batched(model: nn.Module) -> Iterator[None]:
+def batched_forms(model: nn.Module) -> Iterator[None]:
     """Use forms of attention and of recurrent cells that can be computed for many units at once."""
     cells = {layer: forward_of(layer, "", ForwardRecord(writes=False)) for layer in model.modules()}
     with warnings.catch_warnings(), sdpa_kernel(SDPBackend.MATH):

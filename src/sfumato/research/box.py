@@ -1,0 +1,299 @@
+"""A box: one program over one block of rows, shut off from everything, with one answer of a fixed size and time.
+
+Level B is bubblewrap with empty environment and namespaces of its own, a list of allowed system calls, Landlock and
+limits of resources. What a box cannot hide is said in :data:`NOT_HIDDEN`.
+"""
+
+import contextlib
+import ctypes
+import json
+import math
+import os
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from sfumato.core.exact import natural, positive
+from sfumato.errors import InvalidInput, Unsupported
+from sfumato.research import inside
+from sfumato.research.seccomp import final_filter, starting_filter
+
+__all__ = ["NOT_HIDDEN", "Box", "BoxLevel", "BoxLimits", "box_level"]
+
+NOT_HIDDEN = (
+    "a program can read a clock and the number of its processor; it shares caches of the processor and of files with "
+    "what ran before it"
+)
+_LONGEST_START = 60.0
+_PIECE, _ROWS_AT_ONCE = 1 << 16, 1 << 14
+
+
+class BoxLevel(Enum):
+    """How a box is shut, from the strongest to the weakest."""
+
+    NAMESPACES = "B"
+    """Bubblewrap: namespaces, no network, no writable file, filter of system calls, Landlock, limits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxLimits:
+    """What one block gets: ``seconds`` of time, which are always waited out, and ``memory`` in MiB of address space.
+
+    ``numbers`` is the size of the answer. Public: every field.
+    """
+
+    seconds: Fraction = Fraction(2)
+    memory: int = 2048
+    numbers: int = 1
+    libraries: tuple[str, ...] = ("pandas",)
+    """What is imported before the rows come. With pandas rows are a DataFrame, without it a table of pyarrow."""
+    core: int | None = None
+    """The core that boxes run on, one at a time; the last one if not said."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", positive(self.seconds, "seconds"))
+        natural(self.memory, "memory", least=512)
+        natural(self.numbers, "numbers", most=10_000)
+        if isinstance(self.libraries, str) or not all(name.isidentifier() for name in self.libraries):
+            raise InvalidInput("libraries are a tuple of names as they are imported; no code was run.")
+        if self.core is not None and self.core not in os.sched_getaffinity(0):
+            raise InvalidInput("core is the number of a processor that this process may use; no code was run.")
+
+    def resources(self) -> dict[str, int]:
+        """Limits by their names."""
+        return {
+            "AS": self.memory << 20,
+            "CPU": math.ceil(self.seconds) + 5,
+            "FSIZE": 0,
+            "NOFILE": 64,
+            "CORE": 0,
+            "MEMLOCK": 0,
+            "MSGQUEUE": 0,
+        }
+
+
+def box_level() -> BoxLevel | None:
+    """The level that this host can give; None where it can give none."""
+    return BoxLevel.NAMESPACES if shutil.which("bwrap") and _landlock() > 0 else None
+
+
+@dataclass(slots=True, kw_only=True)
+class Box:
+    """Boxes of one kind, each used once. A box that is warm has its libraries and nothing of anybody.
+
+    Guarantee, at the stated level: the answer is a function of the code and of one block of rows (and of what
+    :data:`NOT_HIDDEN` says); its size and the time it takes are the same whatever happens inside. Assumes: the kernel
+    keeps its word.
+    """
+
+    limits: BoxLimits = field(default_factory=BoxLimits)
+
+    def __post_init__(self) -> None:
+        if box_level() is None:
+            raise Unsupported(
+                "this host can shut no box: bubblewrap and a Linux kernel with Landlock are needed; no code was run. "
+                "Install bubblewrap."
+            )
+
+    def answer(self, code: str, block: pa.Table) -> tuple[float, ...] | None:
+        """Run a program over one block; give its numbers, or None where it gave none. It takes the whole slot.
+
+        Sensitive: the answer, which is one block's and is released by nobody as it is.
+        """
+        with self.warm() as ready:
+            return ready.answer(code, block)
+
+    @contextlib.contextmanager
+    def warm(self) -> Iterator["WarmBox"]:
+        """A box that has started and waits; it is gone at the end."""
+        with tempfile.TemporaryFile() as program:
+            program.write(starting_filter())
+            program.seek(0)
+            process = subprocess.Popen(  # noqa: S603 - a fixed command
+                _command(program.fileno()),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={},
+                pass_fds=(program.fileno(),),
+                start_new_session=True,
+            )
+            try:
+                yield WarmBox(process, self.limits)
+            finally:
+                process.kill()
+                process.wait()
+                for pipe in (process.stdin, process.stdout):
+                    if pipe is not None:
+                        with contextlib.suppress(BrokenPipeError):
+                            pipe.close()
+
+
+class WarmBox:
+    """One box that waits for a program and its rows."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", limits: BoxLimits) -> None:
+        self._process, self._limits, self._shut = process, limits, False
+        assert process.stdin is not None  # noqa: S101 - it is a pipe
+        os.set_blocking(process.stdin.fileno(), False)
+        self._send(time.monotonic() + _LONGEST_START, json.dumps(_setup(limits)).encode())
+
+    def ready(self, *, seconds: float = _LONGEST_START) -> None:
+        """Wait until the box is shut and its libraries are there; refused where it does not get there."""
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        if self._shut:
+            return
+        if _read(self._process.stdout.fileno(), 1, time.monotonic() + seconds) != b"R":
+            raise Unsupported(
+                "a box could not be shut on this host, or a library could not be imported in it; no code was run and "
+                "nothing was read. Try libraries=() to tell which."
+            )
+        self._shut = True
+
+    def answer(self, code: str, block: pa.Table) -> tuple[float, ...] | None:
+        """Numbers of the program, or None; after the whole slot, whatever happens."""
+        self.ready()
+        program = _encoded(code)
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        end = time.monotonic() + float(self._limits.seconds)
+        size = 8 * self._limits.numbers
+        self._send(end, program)
+        self._send_rows(end, block)
+        said = _read(self._process.stdout.fileno(), size + 1, end)
+        self._process.kill()
+        time.sleep(max(0.0, end - time.monotonic()))
+        numbers = struct.unpack(f"<{self._limits.numbers}d", said) if len(said) == size else ()
+        return numbers if numbers and all(map(math.isfinite, numbers)) else None
+
+    def _send_rows(self, until: float, block: pa.Table) -> None:
+        """Write rows in pieces, and an empty one at the end: a large block takes no more time than there is."""
+        sink = pa.PythonFile(_Frames(lambda piece: self._send(until, piece)), mode="w")
+        with pa.ipc.new_stream(sink, block.schema) as stream:
+            for batch in block.to_batches(max_chunksize=_ROWS_AT_ONCE):
+                if time.monotonic() >= until:
+                    return
+                stream.write_batch(batch)
+        self._send(until, b"")
+
+    def _send(self, until: float, *parts: bytes) -> None:
+        """Write frames as long as there is time and somebody who reads."""
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        for part in parts:
+            for piece in (struct.pack("<Q", len(part)), part):
+                _write(self._process.stdin.fileno(), piece, until)
+
+
+class _Frames:
+    """What pyarrow takes for a file: it hands on what is written to it."""
+
+    closed = False
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._hand_on = send
+
+    def write(self, data: bytes) -> int:
+        if data:
+            self._hand_on(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """The pipe stays open."""
+
+
+def _command(filter_at: int) -> Sequence[str]:
+    """Bubblewrap with nothing but an interpreter to read."""
+    found = shutil.which("bwrap")
+    assert found is not None  # noqa: S101 - a box was made
+    bind = [part for host, there in _folders() for part in ("--ro-bind", host, there)]
+    return [
+        found,
+        *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"),
+        *("--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "box", "--clearenv"),
+        *bind,
+        *("--ro-bind", inside.__file__, "/inside.py", "--dir", "/empty", "--remount-ro", "/", "--chdir", "/empty"),
+        *("--seccomp", str(filter_at), "--", _interpreter(), "-I", "-S", "-B", "/inside.py"),
+    ]
+
+
+def _interpreter() -> str:
+    return str(Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}"))
+
+
+def _folders() -> list[tuple[str, str]]:
+    """Folders of the interpreter and of system libraries, and where they are in the box."""
+    system = [(path, path) for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64") if Path(path).exists()]
+    own = [] if sys.base_prefix == "/usr" else [(sys.base_prefix, sys.base_prefix)]
+    own = own or [(_interpreter(), _interpreter())]
+    return [*system, *own, (sysconfig.get_paths()["purelib"], "/packages")]
+
+
+def _setup(limits: BoxLimits) -> dict[str, object]:
+    cores = sorted(os.sched_getaffinity(0))
+    return {
+        "environment": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+        "packages": ["/packages"],
+        "cores": [cores[-1] if limits.core is None else limits.core],
+        "limits": limits.resources(),
+        "landlock": _landlock(),
+        "readable": [there for _, there in _folders() if Path(there).is_dir() or there == "/packages"],
+        "filter": final_filter().hex(),
+        "libraries": list(limits.libraries),
+        "numbers": limits.numbers,
+    }
+
+
+def _encoded(code: str) -> bytes:
+    try:
+        return code.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("the code is no text that can be written as UTF-8; no code was run.") from None
+
+
+def _write(descriptor: int, data: bytes, until: float) -> None:
+    """Write into a pipe that does not block, until the end of the time; what a closed pipe misses is left."""
+    left = memoryview(data)
+    while left and (rest := until - time.monotonic()) > 0:
+        if select.select([], [descriptor], [], rest)[1]:
+            try:
+                left = left[os.write(descriptor, left[:_PIECE]) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                return
+
+
+def _read(descriptor: int, most: int, until: float) -> bytes:
+    """Up to so many bytes until the end of the stream or of the time."""
+    parts, left = b"", most
+    while left and (rest := until - time.monotonic()) > 0:
+        if not select.select([descriptor], [], [], rest)[0]:
+            break
+        part = os.read(descriptor, left)
+        if not part:
+            break
+        parts, left = parts + part, left - len(part)
+    return parts
+
+
+def _landlock() -> int:
+    """The version of Landlock that the kernel has; 0 where it has none."""
+    if sys.platform != "linux":
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, int(libc.syscall(inside.CREATE, None, ctypes.c_size_t(0), 1)))

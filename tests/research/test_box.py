@@ -1,0 +1,148 @@
+"""Boxes: hostile programs are kept in, and size and time of an answer are the same whatever happens inside."""
+
+import subprocess
+import sys
+import time
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from sfumato.errors import InvalidInput
+from sfumato.research import inside
+from sfumato.research.box import Box, BoxLimits, WarmBox
+from sfumato.research.seccomp import AARCH64, CONTROL, ONCE, X86_64, Machine, filter_program
+from tests.parts import boxes
+from tests.research.hostile import HOSTILE
+
+ROWS = pa.table({"x": [1.0, 2.0, 6.0]})
+TRIED_ALWAYS = (
+    "files of the host",
+    "network by UDP",
+    "fork",
+    "descriptors that were left open",
+    "load and memory of the host",
+    "notice of what others do",
+)
+LIMITS = BoxLimits(seconds=Fraction(1), libraries=())
+
+
+def answer(code: str, limits: BoxLimits = LIMITS, rows: pa.Table = ROWS) -> tuple[float, ...] | None:
+    boxes()
+    return Box(limits=limits).answer(code, rows)
+
+
+@pytest.mark.parametrize(
+    "program", [pytest.param(name, marks=[] if name in TRIED_ALWAYS else [pytest.mark.long]) for name in HOSTILE]
+)
+def test_a_hostile_program_is_kept_in(program: str) -> None:
+    assert answer(HOSTILE[program], BoxLimits(seconds=Fraction(3), libraries=())) in ((0.0,), None)
+
+
+def test_the_same_programs_get_through_where_there_is_no_box() -> None:
+    """What they look for is there: else they would prove nothing."""
+    found = {}
+    shared = ("load and memory of the host", "lock on a file that others have")
+    for name in ("environment", "thread", "name of the host", *shared):
+        names: dict[str, object] = {}
+        exec(HOSTILE[name], names)  # noqa: S102 - ours
+        found[name] = names["analyse"](ROWS)  # type: ignore[operator]
+    assert found == dict.fromkeys(found, 1.0)
+
+
+def test_one_answer_of_its_size_leaves() -> None:
+    assert answer("def analyse(rows): return sum(rows['x'].to_pylist())") == (9.0,)
+    both = BoxLimits(seconds=Fraction(1), libraries=(), numbers=2)
+    assert answer("def analyse(rows): return [rows.num_rows, 7]", both) == (3.0, 7.0)
+
+
+@pytest.mark.long
+def test_rows_are_a_frame_of_pandas_where_it_is_loaded() -> None:
+    frame = BoxLimits(seconds=Fraction(3))
+    assert answer("def analyse(rows): return rows.groupby('x').size().max()", frame) == (1.0,)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("import os; os.write(1, b'x' * 10_000_000)", id="floods"),
+        pytest.param("def analyse(rows): return 'a word'", id="word"),
+        pytest.param("def analyse(rows): return float('nan')", id="nan"),
+        pytest.param("def analyse(rows): return [1, 2]", id="more", marks=pytest.mark.long),
+        pytest.param("def analyse(rows): raise SystemExit(7)", id="exit"),
+        pytest.param("import os; os._exit(7)", id="exit at once", marks=pytest.mark.long),
+        pytest.param("def analyse(rows):\n  while True: pass", id="hangs"),
+        pytest.param("no program", id="no program", marks=pytest.mark.long),
+        pytest.param("import ctypes; ctypes.string_at(0)", id="crash", marks=pytest.mark.long),
+    ],
+)
+def test_anything_else_is_nothing_and_takes_the_whole_slot(code: str) -> None:
+    boxes()
+    with Box(limits=LIMITS).warm() as box:
+        box.ready()
+        start = time.monotonic()
+        assert box.answer(code, ROWS) is None
+        assert time.monotonic() - start >= 1
+
+
+def test_limits_are_held_to_reason() -> None:
+    foul = ({"libraries": ("os; x",)}, {"libraries": "pandas"}, {"core": 1 << 20})
+    for wrong in ({"seconds": 0}, {"memory": 1}, {"numbers": 0}, *foul):
+        with pytest.raises(InvalidInput):
+            BoxLimits(**wrong)
+
+
+@pytest.mark.parametrize("calls", [X86_64, AARCH64], ids=["x86-64", "AArch64"])
+def test_calls_that_open_a_way_are_on_no_list(calls: dict[str, int]) -> None:
+    foul = {
+        "socket",
+        "connect",
+        "bind",
+        "sendto",
+        "fork",
+        "vfork",
+        "clone",
+        "clone3",
+        "ptrace",
+        "io_uring_setup",
+        "kill",
+    }
+    foul |= {"mount", "unshare", "setns", "shmget", "memfd_create", "process_vm_readv", "bpf", "keyctl", "open"}
+    assert not foul & set(calls)
+    assert len(set(calls.values())) == len(calls)
+    assert set(ONCE) <= set(calls)
+    program = filter_program(calls.values(), Machine(audit=1, calls=calls))
+    assert len(program) == 8 * (7 + 2 * len(calls) + 2 * len(CONTROL))
+    assert {"sysinfo", "ioctl", "prlimit64"} <= set(ONCE)
+
+
+def test_a_box_that_does_not_read_its_block_takes_the_slot_and_no_more() -> None:
+    """The wait for a reader ends with the slot, whatever the size of the block: this one reads nothing for a minute."""
+    boxes()
+    deaf = "import os, time; os.write(1, b'R'); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-I", "-c", deaf], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        box = WarmBox(process, BoxLimits(seconds=Fraction(1, 20), libraries=()))
+        box.ready()
+        start = time.monotonic()
+        assert box.answer("def analyse(rows): return 1", pa.table({"x": pa.array(range(1 << 18))})) is None
+        assert time.monotonic() - start < 30
+
+
+def test_a_block_of_several_pieces_arrives_whole() -> None:
+    many = pa.table({"x": pa.array(range(50_000))})
+    assert answer("def analyse(rows): return sum(rows['x'].to_pylist())", rows=many) == (49_999 * 25_000.0,)
+
+
+def test_code_that_is_no_text_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        answer("x = '\ud800'")
+
+
+def test_a_box_that_crashes_leaves_no_image_of_its_memory() -> None:
+    code = (
+        f"import ctypes, runpy; libc = ctypes.CDLL(None); runpy.run_path({inside.__file__!r})['undumpable'](libc); "
+        "print(libc.prctl(3, 0, 0, 0, 0))"
+    )
+    said = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True, timeout=60)
+    assert said.stdout.strip() == b"0"
+    assert "undumpable" in inside.main.__code__.co_names
