@@ -100,7 +100,11 @@ def test_mutations_of_a_maf_file_are_rows_of_patients(tmp_path: Path) -> None:
     ],
 )
 def test_tables_of_common_search_engines(name: str, text: str, tmp_path: Path) -> None:
-    found = read_peptides(written(tmp_path, text, name))
+    path = written(tmp_path, text, name)
+    if name != "plain.tsv":
+        with pytest.raises(InvalidInput, match="samples, not patients"):
+            read_peptides(path)
+    found = read_peptides(path, patients=None if name == "plain.tsv" else {"P1": "P1"})
     assert [(row["patient"], row["peptide"]) for row in found.rows.to_pylist()] == [("P1", "SIINFEKLL")]
     assert found.refused["no peptide"] == 1
     assert found.refused["decoy or contaminant"] == (1 if "Reverse" in text else 0)
@@ -147,7 +151,8 @@ def test_a_cell_that_is_larger_than_a_block_of_the_reader_is_read(tmp_path: Path
 
 def test_quoted_cells_and_names_of_columns_are_read(tmp_path: Path) -> None:
     text = '"Peptide", "Source File","a,b"\r\n"SIINFEKLL","raw ""1""","x,y"\r\nSIINFEKLL,raw2,"x"\r\n'
-    assert read_peptides(written(tmp_path, text, "peaks.csv")).rows["patient"].to_pylist() == ['raw "1"', "raw2"]
+    own = {'raw "1"': "P1", "raw2": "P2"}
+    assert read_peptides(written(tmp_path, text, "peaks.csv"), patients=own).rows["patient"].to_pylist() == ["P1", "P2"]
 
 
 @pytest.mark.parametrize("samples", ["P1\tP1", "P1\tP1 ", "\tP2"])
@@ -176,3 +181,10 @@ def test_a_file_that_is_broken_or_has_a_column_twice_is_refused(tmp_path: Path) 
         read_vcf(packed)
     with pytest.raises(InvalidInput, match="twice"):
         read_peptides(written(tmp_path, "peptide\tpatient\tpatient\nSIINFEKLL\tP1\tP2\n"))
+
+
+def test_a_deletion_of_one_patient_does_not_rewrite_the_variant_of_another(tmp_path: Path) -> None:
+    alone = f"{HEADER}P1\n1\t100\t.\tA\tT\t.\t.\t.\tGT\t0/1\n"
+    beside = f"{HEADER}P1\tP2\n1\t100\t.\tATG\tTTG,A\t.\t.\t.\tGT\t0/1\t0/2\n"
+    found = [row for row in read_vcf(written(tmp_path, beside)).rows.to_pylist() if row["patient"] == "P1"]
+    assert found == read_vcf(written(tmp_path, alone)).rows.to_pylist()

@@ -44,13 +44,14 @@ def read_peptides(
 ) -> ReadRows[pa.Table]:
     """Read a table of peptides: plain columns (patient, peptide, allele), MaxQuant, FragPipe, PEAKS, DIA-NN or Comet.
 
-    ``patients`` says whose sample each raw file or experiment is; without it the name of the sample is the patient.
+    ``patients`` says whose sample each raw file or experiment is. It is needed for all but plain files, which have a
+    column of patients: a patient with two raw files would else count as two, and be protected as half of one.
     Flanking residues and modifications are taken off. Refused and counted are lines with another number of columns,
     what is no peptide of 7 to 45 of the 20 amino acids, decoys and contaminants, and samples of nobody. Sensitive: the
     result.
     """
     text = read_text(path, delimiter=delimiter or ("," if str(path).endswith(".csv") else "\t"))
-    peptide, sample, allele = _found(text)
+    peptide, sample, allele = _found(text, mapped=patients is not None)
     clean = _residues(peptide)
     patient = pc.utf8_trim_whitespace(sample) if patients is None else _mapped(sample, patients)
     shaped = pc.match_substring_regex(clean, f"^[ACDEFGHIKLMNPQRSTVWY]{{{_SHORTEST},{_LONGEST}}}$")
@@ -66,10 +67,15 @@ def read_peptides(
     return ReadRows(rows=rows.filter(pc.and_(pc.and_(real, shaped), owned)), refused=refused)
 
 
-def _found(text: TextRows) -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:
+def _found(text: TextRows, *, mapped: bool) -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:
     for each in FORMATS:
         peptide, sample = text.column(*each.peptide), text.column(*each.sample)
         if peptide is not None and sample is not None:
+            if not mapped and "patient" not in each.sample:
+                raise InvalidInput(
+                    f"the file is of {each.name} and names samples, not patients; nothing was read. Say whose each "
+                    "sample is: patients={'run 1': 'p1', …}."
+                )
             allele = text.column(*each.allele)
             return peptide, sample, pa.chunked_array([pa.nulls(len(sample), pa.string())]) if allele is None else allele
     known = ", ".join(each.name for each in FORMATS)

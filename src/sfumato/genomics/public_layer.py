@@ -52,7 +52,8 @@ class PublicLayer:
     def frequencies(self) -> pa.Table:
         """The share of patients who carry each supertype, most frequent first: of released numbers, at no cost.
 
-        The interval takes the ends of both released intervals, and so holds wherever both do.
+        The interval takes the ends of both released intervals, and so holds wherever both do. What a limit cuts is not in
+        it, and patients none of whose alleles is in the table are not counted.
         """
         carriers, all_of_them = self.supertypes.to_arrow(), self.patients.to_arrow()
         number, low, high = (max(1, all_of_them[name][0].as_py()) for name in _named(all_of_them, "persons"))
@@ -76,7 +77,15 @@ class PublicLayer:
             pa.csv.write_csv(release.to_arrow(), into / f"{name}.csv")
             release.certificate.save(into / f"{name}.certificate.json")
         pa.csv.write_csv(self.frequencies(), into / "frequencies.csv")
-        said = {"version": self.version, "supertypes": self.table.version, "sha256": self.table.digest}
+        said = {
+            "version": self.version,
+            "supertypes": self.table.version,
+            "sha256": self.table.digest,
+            "counted": "patients with at least one known supertype",
+            "most supertypes per patient": _limit_of(self.supertypes),
+            "most peptides per patient": _limit_of(self.peptides),
+            "interval": "holds what was counted 95 times in 100; what the limits cut is not in it",
+        }
         (into / "layer.json").write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
         return into
 
@@ -179,6 +188,11 @@ def _presented(study: ImmunopeptidomicsStudy, table: SupertypeTable) -> pa.Table
     """One row for each peptide of a patient, with the supertype that presents it. Sensitive."""
     groups = pc.fill_null(table.assign(study.peptides["allele"]).rows, NOT_ASSIGNED)
     return pa.table({PATIENT: study.peptides[PATIENT], "supertype": groups, "peptide": study.peptides["peptide"]})
+
+
+def _limit_of(release: Release) -> int:
+    limit = release.statement.limit
+    return 0 if limit is None else limit.groups
 
 
 def _named(rows: pa.Table, what: str) -> tuple[str, str, str]:

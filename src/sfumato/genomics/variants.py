@@ -95,19 +95,56 @@ def _of_sample(kept: pa.Table, alternates: pa.ChunkedArray, sample: str, place: 
 
 def _rows(rows: pa.Table, sample: str, alternate: pa.ChunkedArray, copies: np.ndarray) -> pa.Table:
     number = len(rows)
+    reference, alternate, shift = _trimmed(pc.utf8_upper(rows.column(_FIXED.index("REF"))), pc.utf8_upper(alternate))
     return pa.table(
         {
             "patient": pa.repeat(pa.scalar(sample, pa.string()), number),
             "chromosome": _chromosome(rows.column(0)),
-            "position": rows["position"],
-            "reference": pc.utf8_upper(rows.column(_FIXED.index("REF"))),
-            "alternate": pc.utf8_upper(alternate),
+            "position": pc.add(rows["position"], shift),
+            "reference": reference,
+            "alternate": alternate,
             "gene": pa.nulls(number, pa.string()),
             "effect": pa.nulls(number, pa.string()),
             "copies": pa.array(copies, pa.int64()),
         },
         schema=MUTATION_COLUMNS,
     )
+
+
+def _trimmed(
+    reference: pa.ChunkedArray, alternate: pa.ChunkedArray
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.Array]:
+    """Alleles without the bases at their ends that both have, and by how much the position moves.
+
+    In a file of several samples the line of one is written so that it fits the others: a deletion of somebody makes
+    ATG>TTG of an A>T. Trimmed, it is A>T whoever else is there.
+    """
+    both = pc.binary_join_element_wise(reference, alternate, ">").combine_chunks()
+    coded = pc.dictionary_encode(both)
+    found = [_shortest(*pair.split(">", 1)) for pair in coded.dictionary.to_pylist()]  # distinct pairs: few
+    first, second, moved = zip(*found, strict=True) if found else ((), (), ())
+    codes = coded.indices
+    return (
+        pa.chunked_array([pa.array(first, pa.string()).take(codes)]),
+        pa.chunked_array([pa.array(second, pa.string()).take(codes)]),
+        pa.array(moved, pa.int64()).take(codes),
+    )
+
+
+def _shortest(reference: str, alternate: str) -> tuple[str, str, int]:
+    """One pair without common bases at its end, then at its beginning; one base stays of each.
+
+    >>> _shortest("ATG", "TTG"), _shortest("CA", "CAA"), _shortest("A", "<DEL>")
+    (('A', 'T', 0), ('C', 'CA', 0), ('A', '<DEL>', 0))
+    """
+    if not alternate.isalpha():
+        return reference, alternate, 0
+    while len(reference) > 1 and len(alternate) > 1 and reference[-1] == alternate[-1]:
+        reference, alternate = reference[:-1], alternate[:-1]
+    moved = 0
+    while len(reference) > 1 and len(alternate) > 1 and reference[0] == alternate[0]:
+        reference, alternate, moved = reference[1:], alternate[1:], moved + 1
+    return reference, alternate, moved
 
 
 def read_maf(path: str | Path) -> ReadRows[pa.Table]:
