@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Loss", "Model", "PersonUpdates", "flat_weights", "model_form", "put_weights"]
 
-Model, Loss = nn.Module, Callable[..., Tensor]
+Model = nn.Module
+Loss = Callable[..., Tensor]
 Flat = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float64]
 MOST_PLACES, SMALL = 4096, 2**18  # of a batch; numbers of gradients that cost little more than starting a batch does

@@ -1,6 +1,7 @@
 """The matrix mechanism across rounds: sites measure mixes of their last sums, and the server takes them apart."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,9 +38,10 @@ def test_the_norm_of_a_person_is_the_largest_over_all_ways_to_take_part() -> Non
 
 
 def test_mixes_that_have_no_bound_are_refused() -> None:
-    for wrong in ({"mix": (1, 2)}, {"mix": (0,)}, {"mix": (1,), "cycle": 3}, {"cycle": 2}):
+    hostile: tuple[dict[str, Any], ...] = ({"mix": (1, 2)}, {"mix": (0,)}, {"mix": (1,), "cycle": 3}, {"cycle": 2})
+    for wrong in hostile:
         with pytest.raises(InvalidInput):
-            SharedRounds(variance=Fraction(1), rounds=4, rate=Fraction(1, 2), **wrong)  # type: ignore[arg-type]
+            SharedRounds(variance=Fraction(1), rounds=4, rate=Fraction(1, 2), **wrong)
 
 
 def test_without_noise_the_server_finds_the_sums_of_every_round_exactly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,6 +213,8 @@ def test_a_site_alone_is_a_client_and_a_person_in_it_moves_its_update_twice_as_f
     network = training_network()
     trained = network.trainer(clients="sites", local_steps=2).fit(**SPEND, rounds=1, lr=1.0)
     said = trained.release.statement
+    assert isinstance(said.query, FederatedTraining)
     assert said.query.clients == "sites"
+    assert said.sensitivity.l2 is not None
     assert said.sensitivity.l2.squared == 4 * said.query.l2_squared
     assert torch.isfinite(torch.cat([one.flatten() for one in network.model.parameters()])).all()
