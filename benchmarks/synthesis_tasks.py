@@ -112,7 +112,7 @@ def _before(target: str) -> dict[str, object]:
     if os.environ.get("SFUMATO_PEERS") != "added" or not path.exists():
         return {}
     parts = json.loads(path.read_text(encoding="utf-8"))["measured"]
-    held = next((part["areas"] for part in parts.values() if part.get("target") == target), {})
+    held: dict[str, object] = next((part["areas"] for part in parts.values() if part.get("target") == target), {})
     return {name: held[name] for name in ("real", "ours") if name in held}
 
 
