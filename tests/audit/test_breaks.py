@@ -357,7 +357,7 @@ def test_without_torch_a_row_says_what_it_needs_and_does_not_vanish(monkeypatch:
     true = verdict.find_spec
     monkeypatch.setattr(verdict, "find_spec", lambda name: None if name == "torch" else true(name))
     names = [attack.name for attack in ATTACKS if attack.needs == "torch"]
-    assert len(names) == 11
+    assert len(names) == 12
     for name in names:
         told = NAMED[name].run(samples=10, alpha=0.1)
         assert told.skipped == told.method == "not attacked: needs sfumato[learning]"

@@ -14,6 +14,7 @@ PRIVATE = {
     "features alone": "private, features alone",
     "passing predictions on": "private, predictions passed on (D = 3, one hop)",
     "rooted subgraphs": "private, rooted subgraphs (D = 2, one hop)",
+    "links alone": "**links alone** (features and labels not protected)",
 }
 OPEN = ("features alone", "graph convolution", "mean of neighbours")
 PLACE = re.compile(r"(?<=<!-- table -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)

@@ -12,12 +12,13 @@ from sfumato.audit.product import DELTA, LARGE, LEARNING, RECORD, needed, noise_
 from sfumato.audit.verdict import Attack, Drawn
 from sfumato.core.budget import Budget
 from sfumato.core.foreign import Array
-from sfumato.core.units import user
+from sfumato.core.units import edge, user
 from sfumato.errors import SfumatoError
 from sfumato.federated.shared_skellam import SharedSkellam, shared_variance
+from sfumato.learning.graph_networks.edge_training import EdgeTraining
 from sfumato.learning.graph_networks.graph_training import GraphTraining, NoisyGraphSums
 from sfumato.learning.graph_networks.sampled_roots import NoisyRootSums
-from sfumato.learning.noisy_sums import WIDTH
+from sfumato.learning.noisy_sums import WIDTH, NoisySums
 from sfumato.vault import Vault, consortium
 
 __all__ = ["SITES", "WEAK_SITES"]
@@ -73,6 +74,33 @@ def passed_on(size: int) -> Played:
     if not isinstance(said.query, GraphTraining) or not isinstance(said.mechanism, NoisyGraphSums):
         raise SfumatoError("the certificate is not that of a graph network; nothing was audited.")
     steps = min(said.query.message_steps(said.mechanism, RECORD), WIDTH / needed(1.0, DELTA))
+    law = error_laws.RoundedGaussian(sigma=Fraction(WIDTH))
+    return Played(cells=numbers(law), draws=np.rint(np.asarray(told.model.gathered, dtype=np.float64).ravel() * steps))
+
+
+def along_links(size: int) -> Played:
+    """The sums of a hop where nobody is linked, in steps of their lattice; steps too large are not believed."""
+    import numpy as np
+
+    from sfumato.learning import GraphNodes
+
+    unit = edge(relation="add/remove")
+    nodes = GraphNodes(
+        np.ones((1, 1), dtype=np.float32),
+        np.array([0]),
+        names=[0],
+        lists=[[]],
+        roster=range(max(2, size // 2)),
+        classes=2,
+        n_units=1,
+        name="node",
+    )
+    vault = Vault(unit=unit, budget=LARGE, name="audit")
+    told = vault.graph_network(data=nodes).fit(epsilon=1, delta=DELTA, steps=1)
+    said = told.release.statement
+    if not isinstance(said.query, EdgeTraining) or not isinstance(said.mechanism, NoisySums):
+        raise SfumatoError("the certificate is not that of links; nothing was audited.")
+    steps = min(said.query.message_steps(said.mechanism, unit), WIDTH / (needed(1.0, DELTA) * 2**0.5))
     law = error_laws.RoundedGaussian(sigma=Fraction(WIDTH))
     return Played(cells=numbers(law), draws=np.rint(np.asarray(told.model.gathered, dtype=np.float64).ravel() * steps))
 
@@ -152,6 +180,7 @@ SITES: tuple[Attack | Drawn, ...] = (
     _moved("across sites: what honest sites leave", SharedSkellam(variance=_VARIANCE)),
     weak("across sites: counts", SharedSkellam.KIND, across, delta=DELTA, draws=1_500),
     weak("graph network: sums of a hop", NoisyGraphSums.KIND, passed_on, delta=DELTA, draws=2_000, needs=LEARNING),
+    weak("graph network: sums along links", NoisySums.KIND, along_links, delta=DELTA, draws=2_000, needs=LEARNING),
     weak("graph network: sampled roots", NoisyRootSums.KIND, rooted, delta=DELTA, draws=2_000, needs=LEARNING),
 )
 

@@ -52,8 +52,8 @@ class PublicLayer:
     def frequencies(self) -> pa.Table:
         """The share of patients who carry each supertype, most frequent first: of released numbers, at no cost.
 
-        The interval takes the ends of both released intervals, and so holds wherever both do. What a limit cuts is not in
-        it, and patients none of whose alleles is in the table are not counted.
+        The interval takes the ends of both released intervals, and so holds wherever both do. What a limit cuts is not
+        in it, and patients none of whose alleles is in the table are not counted.
         """
         carriers, all_of_them = self.supertypes.to_arrow(), self.patients.to_arrow()
         number, low, high = (max(1, all_of_them[name][0].as_py()) for name in _named(all_of_them, "persons"))
