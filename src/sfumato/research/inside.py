@@ -91,7 +91,7 @@ def answered(code: bytes, rows: object, numbers: int) -> bytes:
     try:
         names: dict[str, object] = {"__name__": "analysis"}
         exec(compile(code, "analysis.py", "exec", dont_inherit=True), names)  # noqa: S102 - this is what a box is for
-        said = names["analyse"](rows)  # type: ignore[operator]
+        said = names["analyse"](rows)  # type: ignore[operator]  # whatever the program named so
         listed = [said] if numbers == 1 and not hasattr(said, "__len__") else list(said)
         return struct.pack(f"<{numbers}d", *map(float, listed))
     except BaseException:  # noqa: BLE001 - whatever happened is not told
