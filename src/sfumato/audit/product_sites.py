@@ -56,6 +56,7 @@ def passed_on(size: int) -> Played:
     import numpy as np
 
     from sfumato.learning import GraphNodes
+    from sfumato.learning.trainer import Trainer
 
     alone: Array = np.ones((1, 1), dtype=np.float32)
     nodes = GraphNodes(
@@ -69,7 +70,10 @@ def passed_on(size: int) -> Played:
         name="node",
     )
     vault = Vault(unit=RECORD, budget=LARGE, name="audit")
-    told = vault.graph_network(data=nodes, recipients=1).fit(epsilon=1, delta=DELTA, steps=1, progress=False)
+    trainer = vault.graph_network(data=nodes, recipients=1)
+    if not isinstance(trainer, Trainer):
+        raise SfumatoError("this is no trainer of nodes; nothing was audited.")
+    told = trainer.fit(epsilon=1, delta=DELTA, steps=1, progress=False)
     said = told.release.statement
     if not isinstance(said.query, GraphTraining) or not isinstance(said.mechanism, NoisyGraphSums):
         raise SfumatoError("the certificate is not that of a graph network; nothing was audited.")
@@ -114,6 +118,7 @@ def rooted(size: int) -> Played:
 
     from sfumato.learning import GraphNodes
     from sfumato.learning.canaries import zero_layer
+    from sfumato.learning.trainer import Trainer
 
     vault = Vault(unit=user("name", relation="add/remove"), budget=LARGE, name="audit")
     width = min(size // 4, 400)
@@ -129,6 +134,8 @@ def rooted(size: int) -> Played:
     )
     layer = zero_layer(2 * width, 2)
     trainer = vault.graph_network(layer, data=nodes, recipients=2, method="subgraphs")
+    if not isinstance(trainer, Trainer):
+        raise SfumatoError("this is no trainer of nodes; nothing was audited.")
     told = trainer.fit(epsilon=1, delta=DELTA, steps=1, batch=1, lr=1.0, progress=False)
     said = told.release.statement
     if not isinstance(said.mechanism, NoisyRootSums):
