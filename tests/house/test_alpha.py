@@ -23,6 +23,9 @@ WITHOUT = {
     "governance/test_backup.py::test_a_damaged_file_is_verified_and_restored_in_words": "whatever is drawn, it holds",
     "governance/test_hostile_database.py::test_a_damaged_file_gives_nothing_and_is_refused_in_words": "any draw holds",
     "governance/test_hostile_database.py::test_changes_by_chance_get_nothing": "whatever is drawn, it holds",
+    "federated/training/test_protection.py::test_the_bound_for_samples_is_above_the_divergence_of_the_mixture_itself": (
+        "no draws: sums over a law"
+    ),
     "graphs/test_ergm_inference.py::test_draws_are_from_the_posterior_and_those_that_ignore_the_noise_are_not": "seed",
     "learning/paradigms/test_policy_gradient.py::test_returns_go_backwards_through_the_visits": "seeded",
     "local/test_aggregate.py::test_exact_intervals_cover_every_small_population": "no draws: sums over a law",
