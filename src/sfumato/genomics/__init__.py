@@ -7,7 +7,7 @@ numbers of patients; :func:`hla_uniqueness` says how many people a genotype sing
 from sfumato.genomics.alleles import Allele, HLATyping
 from sfumato.genomics.peptides import read_peptides
 from sfumato.genomics.public_layer import PublicLayer, build_public_layer
-from sfumato.genomics.reading import ReadRows
+from sfumato.genomics.reading import LaboratoryRows
 from sfumato.genomics.study import ImmunopeptidomicsStudy
 from sfumato.genomics.supertypes import SupertypeTable
 from sfumato.genomics.uniqueness import HLAUniqueness, hla_uniqueness
@@ -18,8 +18,8 @@ __all__ = [
     "HLATyping",
     "HLAUniqueness",
     "ImmunopeptidomicsStudy",
+    "LaboratoryRows",
     "PublicLayer",
-    "ReadRows",
     "SupertypeTable",
     "build_public_layer",
     "hla_uniqueness",

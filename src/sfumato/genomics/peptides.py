@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import InvalidInput
-from sfumato.genomics.reading import ReadRows
+from sfumato.genomics.reading import LaboratoryRows
 from sfumato.genomics.text_tables import TextRows, read_text
 
 __all__ = ["PEPTIDE_COLUMNS", "PeptideFormat", "read_peptides"]
@@ -41,7 +41,7 @@ _SHORTEST, _LONGEST = 7, 45
 
 def read_peptides(
     path: str | Path, *, patients: Mapping[str, str] | None = None, delimiter: str | None = None
-) -> ReadRows[pa.Table]:
+) -> LaboratoryRows[pa.Table]:
     """Read a table of peptides: plain columns (patient, peptide, allele), MaxQuant, FragPipe, PEAKS, DIA-NN or Comet.
 
     ``patients`` says whose sample each raw file or experiment is. It is needed for all but plain files, which have a
@@ -64,7 +64,7 @@ def read_peptides(
         "sample of nobody": _number(pc.and_(pc.and_(real, shaped), pc.invert(owned))),
     }
     rows = pa.table({"patient": patient, "peptide": clean, "allele": allele}, schema=PEPTIDE_COLUMNS)
-    return ReadRows(rows=rows.filter(pc.and_(pc.and_(real, shaped), owned)), refused=refused)
+    return LaboratoryRows(rows=rows.filter(pc.and_(pc.and_(real, shaped), owned)), refused=refused)
 
 
 def _found(text: TextRows, *, mapped: bool) -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:

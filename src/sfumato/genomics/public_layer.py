@@ -174,7 +174,7 @@ def _listed(peptides: Iterable[str]) -> list[str]:
 
 
 def _at_most(number: int, name: str) -> Limit:
-    """Of each patient so many groups count, each once."""
+    """Of each patient this many groups count, each once."""
     return Limit(groups=natural(number, name), rows_per_group=1)
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sfumato.errors import InvalidInput
 from sfumato.genomics.alleles import Allele, AlleleFault, HLATyping
-from sfumato.genomics.reading import ReadRows
+from sfumato.genomics.reading import LaboratoryRows
 
 __all__ = ["NOT_EXPRESSED", "SupertypeTable"]
 
@@ -68,7 +68,7 @@ class SupertypeTable:
         found = self._looked_up(text)
         return None if isinstance(found, tuple) else found
 
-    def assign(self, alleles: pa.Array | pa.ChunkedArray) -> ReadRows[pa.Array]:
+    def assign(self, alleles: pa.Array | pa.ChunkedArray) -> LaboratoryRows[pa.Array]:
         """The supertype of each row, missing where there is none, and how many rows that were, by the reason.
 
         Each row is looked up by itself, so that a person changes no row but the own ones. Distinct names are read once.
@@ -81,7 +81,7 @@ class SupertypeTable:
         counted = Counter(reasons.take(coded.indices).drop_null().to_pylist())
         if missing := coded.null_count:
             counted["missing"] = missing
-        return ReadRows(rows=groups.take(coded.indices), refused=dict(sorted(counted.items())))
+        return LaboratoryRows(rows=groups.take(coded.indices), refused=dict(sorted(counted.items())))
 
     def _looked_up(self, text: str) -> str | tuple[str]:
         """A supertype, or in a tuple why there is none."""

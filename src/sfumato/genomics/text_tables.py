@@ -98,7 +98,7 @@ def _unclosed(delimiter: str) -> re.Pattern[str]:
 
 
 def _table(body: bytes, width: int, delimiter: str) -> tuple[pa.Table, int]:
-    """The rows with so many columns, all of text, and how many had another number."""
+    """The rows with this number of columns, all of text, and how many had another number."""
     columns = pa.schema([(str(place), pa.string()) for place in range(width)])
     broken: list[int] = []
 

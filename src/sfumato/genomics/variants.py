@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import InvalidInput
-from sfumato.genomics.reading import ReadRows
+from sfumato.genomics.reading import LaboratoryRows
 from sfumato.genomics.text_tables import TextRows, read_text
 
 __all__ = ["MUTATION_COLUMNS", "read_maf", "read_vcf"]
@@ -29,7 +29,7 @@ _FIXED = ("CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"
 _MOST_ALTERNATES = 16
 
 
-def read_vcf(path: str | Path) -> ReadRows[pa.Table]:
+def read_vcf(path: str | Path) -> LaboratoryRows[pa.Table]:
     """Read the genotypes of a VCF file (version 4, text or ``.gz``): each sample is a patient.
 
     One row for each sample and alternate allele that it has at least one copy of. A line whose position is no number,
@@ -55,7 +55,7 @@ def read_vcf(path: str | Path) -> ReadRows[pa.Table]:
         parts += rows
         missing += wrong
     refused["missing or impossible genotype"] = missing
-    return ReadRows(rows=pa.concat_tables(parts) if parts else MUTATION_COLUMNS.empty_table(), refused=refused)
+    return LaboratoryRows(rows=pa.concat_tables(parts) if parts else MUTATION_COLUMNS.empty_table(), refused=refused)
 
 
 def _samples(text: TextRows) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def _shortest(reference: str, alternate: str) -> tuple[str, str, int]:
     return reference, alternate, moved
 
 
-def read_maf(path: str | Path) -> ReadRows[pa.Table]:
+def read_maf(path: str | Path) -> LaboratoryRows[pa.Table]:
     """Read a MAF file of mutations (text or ``.gz``): each tumour sample barcode is a patient.
 
     The patient is the first three parts of a barcode of the TCGA, and any other name as it stands. Lines with another
@@ -186,7 +186,7 @@ def read_maf(path: str | Path) -> ReadRows[pa.Table]:
         pc.match_substring_regex(alternate, r"^(-|[ACGTNacgtn]+)$"),
     )
     refused = {"malformed line": text.broken + number - pc.sum(good, min_count=0).as_py()}
-    return ReadRows(rows=rows.filter(good), refused=refused)
+    return LaboratoryRows(rows=rows.filter(good), refused=refused)
 
 
 def _all(first: pa.ChunkedArray, *more: pa.ChunkedArray) -> pa.ChunkedArray:

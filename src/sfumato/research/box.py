@@ -282,7 +282,7 @@ def _write(descriptor: int, data: bytes, until: float) -> None:
 
 
 def _read(descriptor: int, most: int, until: float) -> bytes:
-    """Up to so many bytes until the end of the stream or of the time."""
+    """Up to this many bytes until the end of the stream or of the time."""
     parts, left = b"", most
     while left and (rest := until - time.monotonic()) > 0:
         if not select.select([descriptor], [], [], rest)[0]:

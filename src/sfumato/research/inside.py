@@ -27,7 +27,7 @@ def frame(descriptor: int) -> bytes:
 
 
 def exactly(descriptor: int, length: int) -> bytes:
-    """So many bytes, or the end of the process."""
+    """This many bytes, or the end of the process."""
     parts = []
     while length:
         part = os.read(descriptor, min(length, 1 << 20))

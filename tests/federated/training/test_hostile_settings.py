@@ -14,7 +14,7 @@ from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.federated import InProcess, SiteAgreement
 from sfumato.federated.messages import packed
 from sfumato.federated.signed_requests import signed_request
-from sfumato.federated.training.contributions import Contributions
+from sfumato.federated.training.contributions import SiteContributions
 from sfumato.federated.training.training_site import PROPOSE_RUN, TRAIN
 from sfumato.learning.engine.updates import unit_updates
 from tests.federated.training.networks import SPEND, loss, training_network
@@ -60,13 +60,13 @@ def test_a_rate_that_is_no_float_is_no_proposal() -> None:
 def test_foul_shares_read_nothing_in_any_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a coordinator could ask for the same round again and again, and watch how long it takes."""
     network, read = training_network(), []
-    true = Contributions.numbers
+    true = SiteContributions.numbers
 
-    def numbers(self: Contributions, *given: Any) -> Any:
+    def numbers(self: SiteContributions, *given: Any) -> Any:
         read.append(1)
         return true(self, *given)
 
-    monkeypatch.setattr(Contributions, "numbers", numbers)
+    monkeypatch.setattr(SiteContributions, "numbers", numbers)
     run = network.trainer().fit(**SPEND, rounds=2, lr=1.0).run
     north, before = network.sites["north"], len(read)
     keys = [site.public_key.encode() for site in network.sites.values()]
@@ -81,13 +81,13 @@ def test_foul_shares_read_nothing_in_any_round(monkeypatch: pytest.MonkeyPatch) 
 
 def test_shares_of_a_round_that_has_begun_are_checked_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     network, read = training_network(), []
-    ask, true, foul = InProcess.ask, Contributions.numbers, 0
+    ask, true, foul = InProcess.ask, SiteContributions.numbers, 0
 
-    def numbers(self: Contributions, *given: Any) -> Any:
+    def numbers(self: SiteContributions, *given: Any) -> Any:
         read.append(1)
         return true(self, *given)
 
-    monkeypatch.setattr(Contributions, "numbers", numbers)
+    monkeypatch.setattr(SiteContributions, "numbers", numbers)
 
     def asked(self: InProcess, site: str, request: bytes) -> bytes | None:
         nonlocal foul

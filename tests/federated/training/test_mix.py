@@ -10,7 +10,7 @@ from sfumato.core.events import Skellam
 from sfumato.core.sensitivity import Sensitivity
 from sfumato.errors import InvalidInput
 from sfumato.federated import FedSGD, SharedRounds
-from sfumato.federated.training.contributions import Contributions
+from sfumato.federated.training.contributions import SiteContributions
 from sfumato.federated.training.run_state import RunState
 from tests.federated.hospitals import without_noise
 from tests.federated.training.networks import SPEND, training_network
@@ -47,9 +47,9 @@ def test_mixes_that_have_no_bound_are_refused() -> None:
 def test_without_noise_the_server_finds_the_sums_of_every_round_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     without_noise(monkeypatch)
     sums: dict[int, np.ndarray] = {}
-    own, learned, found = Contributions.summed, RunState.learned, []
+    own, learned, found = SiteContributions.summed, RunState.learned, []
 
-    def summed(self: Contributions, weights: np.ndarray, number: int) -> np.ndarray:
+    def summed(self: SiteContributions, weights: np.ndarray, number: int) -> np.ndarray:
         one = own(self, weights, number)
         sums[number] = sums.get(number, np.zeros_like(one)) + one
         return one
@@ -59,7 +59,7 @@ def test_without_noise_the_server_finds_the_sums_of_every_round_exactly(monkeypa
         found.append(state.told[0])
         return state
 
-    monkeypatch.setattr(Contributions, "summed", summed)
+    monkeypatch.setattr(SiteContributions, "summed", summed)
     monkeypatch.setattr(RunState, "learned", told)
     network = training_network()
     network.trainer().fit(**SPEND, rounds=4, batch=30, bands=3, optimizer=FedSGD(lr=0.5))
@@ -71,14 +71,14 @@ def test_without_noise_the_server_finds_the_sums_of_every_round_exactly(monkeypa
 @pytest.mark.long
 def test_every_person_counts_once_in_a_cycle_and_keeps_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     places: dict[int, list[tuple[int, ...]]] = {}
-    own = Contributions._places
+    own = SiteContributions._places
 
-    def drawn(self: Contributions, count: int, number: int) -> np.ndarray:
+    def drawn(self: SiteContributions, count: int, number: int) -> np.ndarray:
         found = own(self, count, number)
         places.setdefault(id(self), []).append(tuple(found))
         return found
 
-    monkeypatch.setattr(Contributions, "_places", drawn)
+    monkeypatch.setattr(SiteContributions, "_places", drawn)
     training_network().trainer().fit(**SPEND, rounds=4, batch=45, bands=2, lr=0.5)
     assert len(places) == 3
     for turns in places.values():

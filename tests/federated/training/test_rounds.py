@@ -6,7 +6,7 @@ import torch
 
 from sfumato.errors import Refused
 from sfumato.federated import FedAdam, FederatedTraining, FedSGD
-from sfumato.federated.training.contributions import Contributions
+from sfumato.federated.training.contributions import SiteContributions
 from sfumato.federated.training.training_proposal import TrainingProposal
 from sfumato.reports.verify import parsed, verify
 from tests.federated.hospitals import without_noise
@@ -101,13 +101,13 @@ def test_nothing_is_charged_and_nothing_is_sent_where_the_budget_does_not_hold_t
 
 def test_a_row_is_read_after_the_charge_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
     network, spent = training_network(), []
-    own = Contributions.summed
+    own = SiteContributions.summed
 
-    def summed(self: Contributions, weights: np.ndarray, number: int) -> np.ndarray:
+    def summed(self: SiteContributions, weights: np.ndarray, number: int) -> np.ndarray:
         spent.append([vault.spent.epsilon for vault in network.vaults.values()])
         return own(self, weights, number)
 
-    monkeypatch.setattr(Contributions, "summed", summed)
+    monkeypatch.setattr(SiteContributions, "summed", summed)
     network.trainer().fit(**SPEND, rounds=1, lr=1.0)
     assert spent == [[3, 0, 0], [3, 3, 0], [3, 3, 3]]
 

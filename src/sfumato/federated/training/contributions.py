@@ -17,13 +17,13 @@ from sfumato.learning.sampling import poisson_sample
 from sfumato.noise import SystemWords
 from sfumato.noise.sampler import IntArray
 
-__all__ = ["Contributions"]
+__all__ = ["SiteContributions"]
 
 WEIGHT = np.dtype("<f4")
 
 
 @dataclass(slots=True, kw_only=True, repr=False, eq=False)
-class Contributions:
+class SiteContributions:
     """The people of one site in one run. Sensitive: all that it gives, and who is in a round.
 
     Guarantee: whoever is in a round adds one vector of whole numbers whose squares add up to at most the declared

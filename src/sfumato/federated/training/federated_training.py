@@ -89,7 +89,9 @@ class FederatedTraining:
                 "a clip or step beyond 2^300, or below its inverse, is not computed with; nothing was done."
             )
         if self.parameters * self.l2_squared >= ROOM:
-            raise InvalidInput("clip/step is too large for so many parameters; nothing was done. Choose a larger step.")
+            raise InvalidInput(
+                "clip/step is too large for a model of this size; nothing was done. Choose a larger step."
+            )
         if self.units == "record" and self.records != 1:
             raise InvalidInput("records is how many rows of a person count, and 1 where units are not users.")
         if any(text and not _is_digest(text) for text in (self.model, self.run, self.weights)):

@@ -19,7 +19,7 @@ from sfumato.federated.agreement import SiteAgreement
 from sfumato.federated.messages import SumPhase, unpacked
 from sfumato.federated.proposal import SiteVote
 from sfumato.federated.site import SumSite
-from sfumato.federated.training.contributions import Contributions
+from sfumato.federated.training.contributions import SiteContributions
 from sfumato.federated.training.run_exports import RunExports
 from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.federated.training.site_run import RunRound, SiteRun
@@ -81,7 +81,7 @@ class TrainingSite:
             self._held.enter_context(locked(self._folder / "training", what="site"))
         self._proposals, self._declined, self._left = dict[str, TrainingProposal](), dict[str, str](), set[str]()
         self._begun, self._runs = dict[str, RunRound](), dict[str, SiteRun]()
-        self._people = dict[str, Contributions]()
+        self._people = dict[str, SiteContributions]()
 
     @property
     def public_key(self) -> str:
@@ -312,12 +312,12 @@ class TrainingSite:
             write_sealed(path, secret, {"run": digest}, {}, current.to_bytes(), SiteRun.WHAT)
         self._begun[digest] = current
 
-    def _people_of(self, proposal: TrainingProposal) -> Contributions:
+    def _people_of(self, proposal: TrainingProposal) -> SiteContributions:
         digest = proposal.digest
         if digest not in self._people:
             secret = self._gate.secret(f"rows of {self._dataset.name}")
             turns = self._gate.secret(f"turns of run {digest}")
-            self._people[digest] = Contributions(
+            self._people[digest] = SiteContributions(
                 updates=self._updates, proposal=proposal, rows_key=secret, turns_key=turns
             )
         return self._people[digest]
