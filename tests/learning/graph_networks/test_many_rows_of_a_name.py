@@ -20,7 +20,7 @@ parts.package("torch")
 from torch import from_numpy  # noqa: E402
 
 from sfumato.learning.graph_networks import nodes as nodes_of  # noqa: E402
-from sfumato.learning.graph_networks.graph_run import _messages  # noqa: E402
+from sfumato.learning.graph_networks.graph_run import sent_rows  # noqa: E402
 from sfumato.learning.graph_networks.subgraphs import Subgraphs  # noqa: E402
 
 ADDED, PERSON = record(relation="add/remove"), user("name", relation="add/remove")
@@ -113,7 +113,7 @@ def hop(of: Invented, recipients: int, own: dict[bytes, Any], heard: Any) -> np.
     rows = nodes.within(ADDED).read(KEY, recipients=recipients)
     places = [nodes.places[name] for name in rows.names if name is not None]
     pointed = [from_numpy(own[row.tobytes()]) for row in rows.features.numpy()]
-    return gathered(_messages(pointed, heard[places], MOST), rows.sent, len(of.roster))
+    return gathered(sent_rows(pointed, heard[places], MOST), rows.sent, len(of.roster))
 
 
 @pytest.mark.claim("S0-24")
