@@ -17,6 +17,7 @@ SCHEMA = """kind = "schema"
 version = 1
 [dataset]
 name = "stays"
+version = "2026"
 [unit]
 column = "patient"
 [limit]
@@ -48,6 +49,14 @@ def agree(run: Any, *more: str, north: str = "north/ledger.key.pub") -> Any:
     sites = [f"north={north}", "south=south.key.pub", "west=west.key.pub"]
     given = [word for site in sites for word in ("--site", site)]
     return run("consortium", "agree", "network", *given, "--sites-per-person", "1", "--missing", "1", *more)
+
+
+@pytest.mark.parametrize("line", ['name = "stays"\n', 'version = "2026"\n'])
+def test_a_schema_without_name_or_version_makes_no_site(line: str, run: Any, homes: Path) -> None:
+    Path("half.toml").write_text(SCHEMA.replace(line, ""), "utf-8")
+    told = run("site", "new", "east", "--schema", "half.toml", *CAP)
+    assert (told.exit_code, "name and version" in told.stderr) == (1, True), told.stderr
+    assert not Path("east").exists()
 
 
 def test_folders_keys_and_the_agreement(run: Any, homes: Path) -> None:

@@ -45,8 +45,13 @@ class FederatedHome:
 
         check_name(name, f"the name of a {kind}")
         facts = Schema.load(schema)
+        if facts.name is None or facts.edition is None:
+            raise InvalidInput(
+                "the schema names no dataset and version, which all sites share; nothing was made. Write [dataset] "
+                "with name and version."
+            )
         unit, cap = _unit(facts), Budget.asked(epsilon=epsilon, delta=delta)
-        said = facts.declaration(unit)
+        facts.declaration(unit)
         home = cls(folder=folder, kind=kind, name=name, ledger=folder / settings.NAME, account=name)
         if home._file.exists():
             raise Refused(f"{home._file} is there already, and nothing was changed. Choose another folder.")
@@ -56,7 +61,7 @@ class FederatedHome:
         try:
             book.open_account(name, unit=unit, cap=cap, reason=reason)
             book.declare_population(name, unit=unit, cap=cap, reason=reason)
-            dataset = Dataset(name=said["name"], edition=said["version"] or "1")
+            dataset = Dataset(name=facts.name, edition=facts.edition)
             book.declare_dataset(dataset, population=name, cap=cap)
         finally:
             book.close()
