@@ -47,8 +47,8 @@ class FederatedHome:
         facts = Schema.load(schema)
         if facts.name is None or facts.edition is None:
             raise InvalidInput(
-                "the schema names no dataset and version, which all sites share; nothing was made. Write [dataset] "
-                "with name and version."
+                "the schema names no dataset and version, which all sites share; nothing was made. "
+                "Write [dataset] with name and version."
             )
         unit, cap = _unit(facts), Budget.asked(epsilon=epsilon, delta=delta)
         facts.declaration(unit)
