@@ -34,7 +34,8 @@ def unit_updates(
     """One row a unit: its flat update at the model's weights, in double precision; zeros for one that is not there.
 
     With ``local_steps`` it is (w − w′)/local_rate for the w′ that this many steps of gradient descent on this unit
-    alone lead to from the weights w; one step gives the gradient. A unit that the model or the loss cannot compute has zeros.
+    alone lead to from the weights w; one step gives the gradient. A unit that the model or the loss cannot compute has
+    zeros.
     Guarantee: each row depends on its own unit and the weights, and what the model writes to is put back. A unit that
     cannot be computed changes no number of another, but takes time, which a watcher could see.
     """
