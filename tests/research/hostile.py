@@ -42,7 +42,7 @@ def attempt(rows):
     "files of the host": """
 import os
 def attempt(rows):
-    for path in ("/etc/passwd", "/etc/shadow", "/root/.ssh", "/home", "/work", "/var", "/proc/1/environ", "/sys"):
+    for path in ("/etc/passwd", "/etc/shadow", "/root/.ssh", "/home", "/opt", "/var", "/proc/1/environ", "/sys"):
         try: os.listdir(path) if not path.endswith(("d", "w", "n")) else open(path).read(); return True
         except OSError: pass
 """,

@@ -51,7 +51,7 @@ def peer_of(connection: ssl.SSLSocket, known: Collection[str]) -> str:
         named = [str(one.value) for one in leaf.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)]
         if len(named) == 1 and named[0] in known and _signed_by(leaf, named[0]):
             return named[0]
-    raise Refused("whoever connects is none of those who may; nothing was sent.")
+    raise Refused("whoever connects is not one of the members; nothing was sent.")
 
 
 def _set_up(context: ssl.SSLContext, key: SigningKey, known: Iterable[str]) -> ssl.SSLContext:

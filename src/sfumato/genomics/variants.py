@@ -59,7 +59,7 @@ def read_vcf(path: str | Path) -> LaboratoryRows[pa.Table]:
 
 
 def _samples(text: TextRows) -> tuple[str, ...]:
-    """The names of the samples; refused where the file is none of variants, or a name is empty or there twice."""
+    """The names of the samples; refused where it is no file of variants, or a name is empty or there twice."""
     header, samples = tuple(name.upper() for name in text.names[: len(_FIXED)]), text.names[len(_FIXED) :]
     if header[:8] != _FIXED[:8]:
         raise InvalidInput("the file has no header of variants (#CHROM, POS, ID, REF, ALT, …); nothing was read.")

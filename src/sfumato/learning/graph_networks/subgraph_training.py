@@ -78,7 +78,7 @@ class SubgraphTraining(Training):
         return 1 + 2 * (self.roots - 1)
 
     def mismatch(self, mechanism: Mechanism, unit: Unit) -> str | None:
-        """What is wrong with a mechanism for this run: a sample of roots is none of nodes."""
+        """What is wrong with a mechanism for this run: roots are sampled, not nodes."""
         problem = Training.mismatch(self, mechanism, unit)
         if problem is None and self.rate < 1 and getattr(mechanism, "roots", None) != self.roots:
             problem = f"must be for samples in which one node is in {self.roots} subgraphs, as the run"
