@@ -12,12 +12,12 @@ from torch import nn
 import sfumato as sf
 from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.federated import InProcess, SiteAgreement
-from sfumato.federated.messages import packed
+from sfumato.federated.messages import packed, unpacked
 from sfumato.federated.signed_requests import signed_request
 from sfumato.federated.training.contributions import SiteContributions
 from sfumato.federated.training.training_site import PROPOSE_RUN, TRAIN
 from sfumato.learning.engine.updates import unit_updates
-from tests.federated.training.networks import SPEND, loss, training_network
+from tests.federated.training.networks import SPEND, loss, plain, training_network
 
 
 def written(value: Fraction) -> str:
@@ -91,10 +91,10 @@ def test_shares_of_a_round_that_has_begun_are_checked_before_anything_is_read(mo
 
     def asked(self: InProcess, site: str, request: bytes) -> bytes | None:
         nonlocal foul
-        if b"mask" in request[:220] and site == network.sites["north"].public_key:
-            head = request[: request.index(b"mask")]
+        parts = unpacked(plain(request))
+        if parts[:2] == (TRAIN, b"mask") and site == network.sites["north"].public_key:
             before = len(read)
-            assert ask(self, site, head + b"mask") is None
+            assert ask(self, site, packed([*parts[:-1], b"foul"])) is None
             foul += len(read) == before
         return ask(self, site, request)
 
