@@ -11,6 +11,7 @@ import sfumato as sf
 from sfumato import errors
 from sfumato.core.query import Dataset
 from sfumato.learning import BestOfRuns, Training, Tuning
+from sfumato.noise.words import WordBits
 from sfumato.reports.verify import load, verify
 from sfumato.vault import Vault
 from tests.learning.words import TestWords
@@ -199,7 +200,14 @@ def test_a_run_whose_optimizer_fails_scores_lowest_and_nobody_hears_of_it(monkey
     monkeypatch.setattr(Run, "_learn", failing)
     monkeypatch.setattr(tuner, "sample_run_number", lambda *said: 4)
     draws = iter([2, 0, 2, 1])
-    monkeypatch.setattr(tuner.WordBits, "below", lambda self, bound: next(draws))
+
+    class Chosen(WordBits):
+        """The tuner's choices alone: what others draw below a bound, ties of a sample among them, stays chance."""
+
+        def below(self, bound: int) -> int:
+            return next(draws)
+
+    monkeypatch.setattr(tuner, "WordBits", Chosen)
     found = search(vault()).fit(**SMALL, **SPEND)
     assert made.count(4) == 2  # both began, and ended at their first step
     assert found.release.statement.query.chosen in (1, 2)
