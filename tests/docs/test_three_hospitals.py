@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from sfumato.cli.app import app
 from sfumato.federated import check_certified, read_network
-from sfumato.reports.verify import parsed
+from sfumato.reports.stored import stored_release
 from tests.docs.test_docs import DOCS, blocks
 
 PAGE = DOCS / "tutorial" / "three-hospitals.md"
@@ -38,7 +38,7 @@ def test_every_command_of_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.
         for block in blocks(PAGE):
             if block.language == "toml":
                 Path(next(files)).write_text(block.body, "utf-8")
-            elif block.language == "python":
+            elif block.language in ("python", "py"):  # the second needs the files of the commands
                 exec(compile(block.body, str(PAGE), "exec", dont_inherit=True), {})  # noqa: S102 - ours
             elif block.language == "console":
                 for line in block.body.replace("7443", port).splitlines():
@@ -62,7 +62,7 @@ def test_every_command_of_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.
     # 24 exits by week and event over 1,900 patients, each with Skellam noise of a standard deviation below 10
     assert abs(sum(said["values"]) - 1900) < 24 * 60
     network, model = read_network("model.safetensors")
-    check_certified(network, model, parsed(Path("model.json").read_text("utf-8")).statement)
+    check_certified(network, model, stored_release(Path("model.json").read_text("utf-8")).statement)
     assert "8 gave a sum" in printed["consortium train"].stdout
     assert "charged: ε = 1, δ = 1/10000000, 8 rounds" in printed["site runs"].stdout
     shown = json.loads(program.invoke(app, ["budget", "show", "--ledger", "north/ledger.toml", "--json"]).stdout)
