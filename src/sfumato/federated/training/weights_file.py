@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
+from sfumato.learning.layered import arrays_of, with_arrays
 from sfumato.learning.weights import weights_digest
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def weights_bytes(network: DeclaredNetwork, model: "nn.Module") -> bytes:
     """
     head: dict[str, object] = {"__metadata__": {NETWORK: network.to_json()}}
     parts, at = [], 0
-    for name, value in model.state_dict().items():
-        part = value.detach().cpu().numpy().astype("<f4").tobytes()
+    for name, value in arrays_of(model).items():
+        part = value.astype("<f4").tobytes()
         head[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [at, at + len(part)]}
         parts.append(part)
         at += len(part)
@@ -67,19 +67,18 @@ def read_network(path: str | Path) -> "tuple[DeclaredNetwork, nn.Sequential]":
         network = DeclaredNetwork.from_json(head.pop("__metadata__")[NETWORK])
         model = network.model()
         state, at = {}, 0
-        for name, value in model.state_dict().items():
-            end = at + 4 * value.numel()
+        for name, value in arrays_of(model).items():
+            end = at + 4 * value.size
             if head.pop(name) != {"dtype": "F32", "shape": list(value.shape), "data_offsets": [at, end]}:
                 raise foul
             flat = np.frombuffer(data[8 + size + at : 8 + size + end], dtype="<f4").astype(np.float32)
-            state[name] = torch.from_numpy(flat).reshape(value.shape)
+            state[name] = flat.reshape(value.shape)
             at = end
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, RuntimeError):
         raise foul from None
     if head or len(data) != 8 + size + at:
         raise foul
-    model.load_state_dict(state)
-    return network, model.eval()
+    return network, with_arrays(model, state)
 
 
 def check_certified(network: DeclaredNetwork, model: "nn.Module", statement: "Statement") -> None:
