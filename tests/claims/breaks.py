@@ -678,6 +678,16 @@ def the_epsilon_of_one_step_is_taken_for_that_of_a_person(original: Any) -> Any:
     return lambda epsilon, delta, times: original(epsilon, delta, 1)
 
 
+@broken("sfumato.streams.noise:_multiplier", claims=["S4-21"], first=["test_feedback"])
+def streams_have_the_noise_of_a_twentieth_whatever_is_charged(original: Any) -> Any:
+    return lambda epsilon, delta: original(Fraction(1, 20), delta)
+
+
+@broken("sfumato.streams.people:People._room", claims=["S4-21"], first=["test_feedback"])
+def nobody_counts_in_a_stream(_original: Any) -> Any:
+    return lambda self, name, step: 0
+
+
 @broken("sfumato.demo.building:building", claims=["S4-16"], first=["are_correlated"])
 def the_steps_of_the_building_know_nothing_of_one_another(original: Any) -> Any:
     def building(**said: Any) -> Any:
