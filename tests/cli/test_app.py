@@ -83,6 +83,9 @@ def test_the_commands_are_these():
         "demo attacks",
         "evidence",
         "explain",
+        "genomics",
+        "genomics publish",
+        "genomics uniqueness",
         "graph",
         "key",
         "key certify",
@@ -177,7 +180,7 @@ def test_every_exit_code_is_documented(run):
 
 
 WRITTEN = {
-    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "membership.html"),
+    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "membership.html", "uniqueness.html"),
     *("regions.svg", "noise.svg", "belief.png"),
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
@@ -253,6 +256,7 @@ OF_A_ROOT = tuple(f"sfumato key {name}" for name in ("certify", "revoke", "rotat
 ELSEWHERE = (
     *("sfumato consortium", "sfumato site"),  # several folders and processes: tests/docs/test_three_hospitals.py
     *("sfumato ledger serve", "sfumato witness serve"),  # until somebody stops them: tests/cli/test_serve.py
+    "sfumato genomics publish",  # three files of a study: tests/genomics/test_uniqueness_page.py
     "sfumato ballot",  # a board, a request and papers that others signed: tests/cli/test_ballot_commands.py
     "sfumato witness enrol witness head.json --key charge-2",  # a key that was rotated: test_attacks_19b.py
 )
@@ -307,6 +311,7 @@ JSON = {
     ("ballot",),
     ("budget",),
     ("consortium",),
+    ("genomics",),
     ("key",),
     ("ledger",),
     ("plan",),
