@@ -7,9 +7,11 @@ from sfumato.core.data_kind import DataKind
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.shared_skellam import SharedSkellam
 from sfumato.federated.summed import AcrossSites, SiteShare
+from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
 from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.federated.training.training_proposal import TrainingProposal
+from sfumato.tables.feature_columns import FeatureColumn
 
 if TYPE_CHECKING:
     from sfumato.federated.agreement import SiteAgreement
@@ -73,6 +75,7 @@ __all__ = [
     "AnswersAwaited",
     "Consortium",
     "CountedNoise",
+    "DeclaredNetwork",
     "FedAdam",
     "FedSGD",
     "FederatedTrainer",
@@ -113,6 +116,8 @@ KIND = DataKind(
     name="federated",
     declarations=(
         AcrossSites,
+        DeclaredNetwork,
+        FeatureColumn,
         FederatedTraining,
         SharedRounds,
         SharedSkellam,

@@ -17,6 +17,7 @@ from sfumato.core.units import User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.federated.parties import Parties, ServerTrust
 from sfumato.federated.shared_noise import SharedNoise
+from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
 from sfumato.federated.training.run_rounds import RunRounds
 from sfumato.federated.training.run_state import RunState
@@ -67,7 +68,7 @@ class FederatedTrainer:
     def __init__(
         self,
         gate: SessionGate,
-        model: Model,
+        model: Model | DeclaredNetwork,
         *,
         consortium: str,
         dataset: Dataset,
@@ -82,7 +83,10 @@ class FederatedTrainer:
         local_steps: int = 0,
         local_lr: float = 0.1,
     ) -> None:
-        self._gate, self._model, self._consortium, self._dataset = gate, model, consortium, dataset
+        self._network = model if isinstance(model, DeclaredNetwork) else None
+        self._model: Model = model.model() if isinstance(model, DeclaredNetwork) else model
+        self._form = model_form(self._model) if self._network is None else self._network.digest
+        self._gate, self._consortium, self._dataset = gate, consortium, dataset
         self._sites, self._parties, self._per_person, self._transport = (
             dict(sites),
             parties,
@@ -94,7 +98,7 @@ class FederatedTrainer:
         self._clients, self._local_steps = clients, natural(local_steps, "local_steps", least=0)
         self._local_rate = positive(local_lr, "local_lr")
         self._votes: dict[str, str] = {}
-        self._weights = flat_weights(model)
+        self._weights = flat_weights(self._model)
 
     @property
     def votes(self) -> Mapping[str, str]:
@@ -193,7 +197,7 @@ class FederatedTrainer:
             rounds=rounds,
             parameters=len(self._weights),
             sites_per_person=self._per_person,
-            model=model_form(self._model),
+            model=self._form,
             run="",
             local_steps=self._local_steps,
         )
@@ -211,6 +215,7 @@ class FederatedTrainer:
             missing=self._parties.missing,
             colluding=self._parties.colluding,
             lying=self._parties.server is ServerTrust.LYING,
+            network=self._network,
         )
 
     def _rate(self, plan: TrainingProposal) -> float:
