@@ -467,7 +467,6 @@ class ConsortiumStore:
 
         data.check(self._setting.unit)
         data.check_home(self._setting.notary)
-        said = {} if committee is None else {"committee": committee}
         alone = self._setting.sessions(TRAINING_QUERIES, what="training run")
 
         def heads(trained: "Model", head: str, clip: Exact) -> "Trainer":
@@ -481,7 +480,7 @@ class ConsortiumStore:
             agreement=agreement,
             folder=folder,
             heads=heads,
-            **said,
+            committee=committee,
         )
 
     def declared_training_site(
@@ -512,5 +511,5 @@ class ConsortiumStore:
             table.dataset,
             agreement=agreement,
             folder=folder,
-            **({} if committee is None else {"committee": committee}),
+            committee=committee,
         )

@@ -74,9 +74,7 @@ class PersonUpdates:
     are.
     """
 
-    def __init__(
-        self, model: nn.Module, loss: Callable[..., Tensor], data: Units, *, form: str | None = None
-    ) -> None:
+    def __init__(self, model: nn.Module, loss: Callable[..., Tensor], data: Units, *, form: str | None = None) -> None:
         if not isinstance(model, nn.Module) or not callable(loss):
             raise InvalidInput("training takes a torch module, and a loss of outputs and targets; nothing was done.")
         if data.kind not in ("record", "user") or data.times != 1:

@@ -69,10 +69,9 @@ def feature_column(
     (False, True)
     """
     number = isinstance(bounds, tuple) and isinstance(bounds[0], Fraction) and kind in NUMBERS
-    found = keys if isinstance(keys, Keys) or not keys else Keys(column=name, values=keys)
-    if found is None and kind is Type.TRUTH:
-        found = Keys(column=name, values=(False, True))
-    if found and found.value is None and kind in LISTED and (as_class or not number):
+    listed = (False, True) if not keys and kind is Type.TRUTH else keys
+    found = listed if isinstance(listed, Keys) else Keys(column=name, values=listed) if listed else None
+    if found is not None and found.value is None and kind in LISTED and (as_class or not number):
         return FeatureColumn(name=name, keys=found.values, rest=found.other is not None)  # type: ignore[arg-type]  # no dates in these types
     if number and isinstance(bounds, tuple):
         return FeatureColumn(name=name, bounds=(bounds[0], bounds[1]))

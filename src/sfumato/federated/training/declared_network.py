@@ -33,10 +33,9 @@ class DeclaredNetwork:
     with a list of classes. The loss is the cross-entropy of a row, and its mean over the rows of a person. Sizes are
     bounded before anything is made of them. Public: every field.
 
-    >>> from fractions import Fraction
-    >>> age, died = FeatureColumn(name="age", bounds=(Fraction(0), Fraction(99))), FeatureColumn(name="died", keys=(0, 1))
-    >>> DeclaredNetwork(inputs=(age,), target=died, hidden=(8,)).parameters
-    34
+    >>> sex, died = FeatureColumn(name="sex", keys=("F", "M")), FeatureColumn(name="died", keys=(False, True))
+    >>> DeclaredNetwork(inputs=(sex,), target=died, hidden=(8,)).parameters
+    42
     """
 
     KIND: ClassVar[str] = "federated.declared_network"

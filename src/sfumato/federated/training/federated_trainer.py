@@ -235,18 +235,33 @@ class FederatedTrainer:
             if replace(state.proposal, number=plan.number) != plan:
                 raise Refused("this folder holds a run with other settings; nothing was asked. Choose another folder.")
             return state
+        plan = self._proposed(plan, path)
         asked = RunRounds(proposal=plan, transport=self._transport())
         self._votes = asked.votes(self._sites)
         joined = tuple(key for name, key in self._sites.items() if self._votes[name] == "joins")
         try:
             plan.terms(1, joined)
         except InvalidInput as wrong:
+            if path is not None:
+                (path / "proposal").unlink()
             said = ", ".join(f"{name}: {vote}" for name, vote in self._votes.items())
             raise Refused(f"too few sites take part ({said}); nothing was charged. {wrong}") from None
         state = RunState(proposal=plan, roster=joined, weights=self._weights.astype("float64"))
         if stored is not None:
             written(stored, state.to_bytes())
         return state
+
+    def _proposed(self, plan: TrainingProposal, path: Path | None) -> TrainingProposal:
+        """What sites vote on: what was written down before a crash, or while votes were carried, else this plan."""
+        if path is None:
+            return plan
+        file = path / "proposal"
+        if file.exists():
+            found = TrainingProposal.from_json(file.read_text("utf-8"))
+            if replace(found, number=plan.number) == plan:
+                return found
+        written(file, plan.to_json().encode())
+        return plan
 
     def _told(self, state: RunState, path: Path | None) -> Release | None:
         """The release of a run that had ended before its weights were handed over; costs nothing."""

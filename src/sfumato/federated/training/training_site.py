@@ -66,14 +66,14 @@ class TrainingSite:
         dataset: Dataset,
         *,
         agreement: SiteAgreement,
-        committee: RunCommittee = _everything,
+        committee: RunCommittee | None = None,
         folder: str | Path | None = None,
         heads: "Callable[[Model, str, Exact], Trainer] | None" = None,
     ) -> None:
         if not isinstance(agreement, SiteAgreement):
             raise InvalidInput("a site says what it agreed to: agreement=federated.SiteAgreement(…). Nothing was done.")
         self._gate, self._models, self._dataset, self._heads = gate, models, dataset, heads
-        self._key, self._agreement, self._committee = gate.notary.key, agreement, committee
+        self._key, self._agreement, self._committee = gate.notary.key, agreement, committee or _everything
         if self.public_key not in agreement.members.values():
             raise InvalidInput("the members do not name this site's key, vault.public_key; nothing was done.")
         self._exports, self._one_at_a_time = RunExports(self.public_key, gate), RLock()
@@ -137,7 +137,7 @@ class TrainingSite:
         match unpacked(request):
             case (head, verb, text) if head == TRAIN and verb == PROPOSE_RUN:
                 return self._voted(TrainingProposal.from_json(text.decode()))
-            case (head, verb, digest) if head == TRAIN and verb == READY:
+            case (head, verb, digest, _) if head == TRAIN and verb == READY:
                 return self._vote(digest.decode(), joins=self._takes_part(digest.decode()))
             case (head, verb, digest, number, weights, *roster) if (
                 head == TRAIN and verb == SumPhase.ADVERTISE.value.encode()
