@@ -14,7 +14,7 @@ from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.terms import RoundTerms
 
-__all__ = ["SumMessage", "SumPhase", "fingerprint", "mark_of", "opened", "packed", "sealed", "unpacked"]
+__all__ = ["SumMessage", "SumPhase", "fingerprint", "mark_of", "marked", "opened", "packed", "sealed", "unpacked"]
 
 _SIGNED = b"sfumato secure sum message 1\0"
 _LENGTH, _SIGNATURE = 8, 64
@@ -58,11 +58,18 @@ class SumMessage:
 
 def sealed(terms: RoundTerms, key: SigningKey, phase: SumPhase, body: Json, payload: bytes = b"") -> bytes:
     """One signed message of a site."""
+    return marked(terms, key, phase, body, payload)[0]
+
+
+def marked(terms: RoundTerms, key: SigningKey, phase: SumPhase, body: Json, payload: bytes) -> tuple[bytes, str]:
+    """One signed message of a site, and its fingerprint, which is had on the way."""
     sender = terms.place(key.public_text)
     head: Json = {"body": body, "phase": phase.value, "sender": sender, "terms": terms.digest.hex()}
     text = canonical(head).encode()
     said = len(text).to_bytes(_LENGTH, "big") + text + payload
-    return said + bytes.fromhex(key.sign(_SIGNED + _digest(said)))
+    digest = _digest(said)
+    signature = bytes.fromhex(key.sign(_SIGNED + digest))
+    return said + signature, fingerprint(digest + signature)
 
 
 def opened(terms: RoundTerms, phase: SumPhase, data: bytes, *, proven: bool = False) -> SumMessage:
