@@ -201,6 +201,10 @@ class Vault:
         """The same data under another limit than the declared one, which a table's ``with_limit`` asks for."""
         return self._gate.limited(limit)
 
+    def check_columns(self, query: Query) -> None:
+        """Refuse a question that does not fit the declared columns, also one whose answer is stored; reads no row."""
+        self._gate.check_columns(query)
+
     def preview(
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None
     ) -> Preview:
