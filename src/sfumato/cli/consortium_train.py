@@ -120,8 +120,12 @@ def train(
         if not as_json:
             where = f"at {home.paper.address}" if home.paper.address else f"by files in {home.folder}"
             say(f"asking {len(home.paper.agreement.members)} sites {where}", error=True)
-        with _rounds(how.rounds) as watch:
-            trained = trainer.fit(**settings, lr=how.lr, folder=run, watch=watch)  # type: ignore[arg-type]  # as above
+        try:
+            with _rounds(how.rounds) as watch:
+                trained = trainer.fit(**settings, lr=how.lr, folder=run, watch=watch)  # type: ignore[arg-type]  # as above
+        except KeyboardInterrupt:
+            say("the run is kept: the same command goes on where it was, and charges nobody again", error=True)
+            raise
         _write(out, certificate, declared, trained)
         _tell(declared, trained, vault, (out, certificate), as_json=as_json)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sfumato.federated.training.federated_trainer import FederatedTrainer, TrainedAcrossSites
     from sfumato.federated.training.server_optimizers import FedAdam, FedSGD
     from sfumato.federated.training.training_site import TrainingSite
+    from sfumato.federated.training.weights_file import check_certified, read_network
     from sfumato.federated.transports import InProcess, Transport, TransportToAll
     from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
 
@@ -64,7 +65,9 @@ _HOME = {
     "Transport": "transports",
     "TransportToAll": "transports",
     "allocate": "allocation",
+    "check_certified": "training.weights_file",
     "noise_verdict": "zero_round",
+    "read_network": "training.weights_file",
     "round_in_process": "in_process",
     "verify_round": "server",
 }
@@ -107,7 +110,9 @@ __all__ = [
     "Transport",
     "TransportToAll",
     "allocate",
+    "check_certified",
     "noise_verdict",
+    "read_network",
     "round_in_process",
     "verify_round",
 ]
