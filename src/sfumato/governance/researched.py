@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.errors import NotDeclared, Refused
-from sfumato.governance.entries import Entry
+from sfumato.governance.entries import Committed, Entry
 from sfumato.governance.ledger_state import account_line
 from sfumato.governance.research_entries import ProgramSubmitted, Project, ProjectOpened, RunLogged, RunPhase
 from sfumato.governance.spelling import check_spelling
@@ -100,6 +100,18 @@ class Researched(ABC):
     def repeat_run(self, program: int, first: RunLogged) -> int:
         """Enter that a program was answered from what the same one had let out before."""
         return self._logged(program, RunPhase.STORED, first.run, first.editions, first.releases, first.level)
+
+    def certificate(self, identifier: str) -> str | None:
+        """The certificate of a release by its identifier, as the ledger stored it; None where there is none."""
+
+        def look(transaction: "Transaction", _: str) -> str | None:
+            for row in transaction.rows_with(Committed.KIND, identifier):
+                entry = row.entry
+                if isinstance(entry, Committed) and identifier in entry.certificate:
+                    return entry.certificate
+            return None
+
+        return self._look(look) if identifier.isalnum() else None
 
     def _logged(
         self,

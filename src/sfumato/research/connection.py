@@ -19,6 +19,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Query
 from sfumato.core.question import Gate, Intended, Preview
 from sfumato.core.release import Release
+from sfumato.core.units import record
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused
 from sfumato.governance.owner.client import is_socket, socket_of
 from sfumato.governance.owner.frames import Broken, Frames, Gone, Stalled
@@ -144,6 +145,7 @@ class _RemoteGate:
     def __init__(self, connection: Connection, home: Vault, limit: Limit | None) -> None:
         self._connection, self._home, self._limit = connection, home, limit
         self._facts: Gate = home if limit is None else home.limited(limit)
+        self.unit, self.public_key = connection.unit, connection.key
 
     def release(
         self,
@@ -240,3 +242,10 @@ def _over(place: Path) -> Channel:
             ) from None
 
     return ask
+
+
+def warm_up() -> None:
+    """Import what a stub needs while files can still be read: in a box that ends before the program begins."""
+    home = Vault(unit=record(relation="add/remove"), budget=Budget(epsilon=1), name="warm")
+    table = home.table("none.parquet", name="none", version="1")
+    table.sql("SELECT COUNT(*) FROM none").preview(epsilon=1)
