@@ -22,6 +22,7 @@ from sfumato.cli import (
     demo,
     demo_attacks,
     evidence,
+    genomics,
     graph,
     keys,
     ledger,
@@ -125,6 +126,7 @@ app.add_typer(plan.plan, name="plan")
 app.add_typer(witness.witness, name="witness")
 app.add_typer(keys.keys, name="key")
 app.add_typer(consortium.consortium, name="consortium")
+app.add_typer(genomics.genomics, name="genomics")
 app.add_typer(site.site, name="site")
 app.add_typer(research.research, name="research")
 
