@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.ledger import Where, opened
-from sfumato.cli.output import AsJson, say, say_json, say_line
+from sfumato.cli.output import AsJson, counted, say, say_json, say_line
 from sfumato.cli.reading import Published, Trusted, reading
 from sfumato.cli.requests import entered, wrote
 from sfumato.errors import InvalidInput, NotDeclared
@@ -132,7 +132,7 @@ def submit(
         cost = {"epsilon": str(tried.cost.epsilon), "delta": str(tried.cost.delta)}
         say_json({"program": number, "dry_run": {"cost": cost, "releases": len(tried.releases)}})
         return
-    say_line(f"dry run: came to its end with {len(tried.releases)} releases, which would cost {tried.cost}")
+    say_line(f"dry run: came to its end with {counted(len(tried.releases), 'release')}, at a cost of {tried.cost}")
     say_line("handed in: nothing" if number is None else f"handed in: program {number} of {name}")
 
 
@@ -195,16 +195,14 @@ def run(
                 if number is not None:
                     raise
                 say_line(f"program {program} waits: {wrong}", error=True)
-    for _, result in done:
-        for identifier, text in result.certificates.items():
-            (out / f"{identifier}.json").write_text(text, encoding="utf-8")
+    written = {program: _written(program, result, out) for program, result in done}
     if as_json:
-        say_json({"runs": [_result(program, result) for program, result in done]})
+        say_json({"runs": [_result(program, result, written[program]) for program, result in done]})
         return
     for program, result in done:
         say_line(f"program {program}: {result.phase.value}, entry {result.run}")
-        for identifier in result.certificates:
-            say_line(f"written: {out / f'{identifier}.json'}")
+        for file in written[program]:
+            say_line(f"written: {file}")
 
 
 @research.command()
@@ -374,12 +372,22 @@ def _text(script: Path) -> str:
         raise InvalidInput(f"{script} is not a text in UTF-8; nothing was run.") from None
 
 
-def _result(program: int, result: "RunResult") -> dict[str, object]:
+def _written(program: int, result: "RunResult", out: Path) -> list[Path]:
+    """The certificates of a run, as files in the order in which they were released."""
+    files = []
+    for place, text in enumerate(result.certificates.values(), start=1):
+        files.append(out / f"program-{program}-{place}.json")
+        files[-1].write_text(text, encoding="utf-8")
+    return files
+
+
+def _result(program: int, result: "RunResult", written: list[Path]) -> dict[str, object]:
     return {
         "program": program,
         "entry": result.run,
         "phase": result.phase.value,
         "releases": list(result.certificates),
+        "written": [str(file) for file in written],
     }
 
 
