@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from sfumato.boxes import inside
-from sfumato.boxes.packages import BoxPackage
+from sfumato.boxes.packages import BoxPackage, packages_of
 from sfumato.boxes.seccomp import final_filter, starting_filter
 from sfumato.core.exact import natural, positive
 from sfumato.errors import InvalidInput, Unsupported
@@ -127,7 +127,7 @@ class Box:
             program.write(starting_filter())
             program.seek(0)
             process = subprocess.Popen(  # noqa: S603 - a fixed command
-                _command(program.fileno(), self.limits),
+                _command(program.fileno(), packages_of(self.limits.libraries)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
