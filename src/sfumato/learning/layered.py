@@ -1,4 +1,4 @@
-"""Networks that a few numbers describe: linear layers with tanh between them, and their weights as arrays."""
+"""Networks that a few numbers describe: linear layers with tanh between them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -6,11 +6,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-__all__ = ["arrays_of", "chances", "class_loss", "layered", "with_arrays"]
+__all__ = ["class_loss", "class_probabilities", "layered", "with_weights"]
 
-Numbers = npt.NDArray[np.float32]
+class_loss = nn.functional.cross_entropy
+"""The loss of a row whose target is a class."""
 
 
 def layered(width: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
@@ -29,28 +30,18 @@ def layered(width: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
     return nn.Sequential(*layers, last)
 
 
-def class_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    """The cross-entropy of classes: the mean over the rows that are given."""
-    return nn.functional.cross_entropy(outputs, targets)
+def class_probabilities(model: nn.Module, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """How likely a model says each class is, for each row. Sensitive as the rows are.
 
-
-def chances(model: nn.Module, inputs: Numbers) -> Numbers:
-    """How likely a model says each class is, for each row.
-
-    >>> chances(layered(2, (), 2), np.zeros((1, 2), dtype=np.float32)).tolist()
+    >>> class_probabilities(layered(1, (), 2), np.zeros((1, 1), dtype=np.float32)).tolist()
     [[0.5, 0.5]]
     """
     with torch.no_grad():
-        found: Numbers = torch.softmax(model(torch.from_numpy(inputs)), dim=1).numpy()
+        found: npt.NDArray[np.float32] = torch.softmax(model(torch.from_numpy(rows)), dim=1).numpy()
     return found
 
 
-def arrays_of(model: nn.Module) -> dict[str, Numbers]:
-    """The weights of a model by name, in single precision."""
-    return {name: value.detach().cpu().float().numpy() for name, value in model.state_dict().items()}
-
-
-def with_arrays(model: nn.Sequential, arrays: Mapping[str, Numbers]) -> nn.Sequential:
-    """A model with weights as :func:`arrays_of` gives them, for use and not for training."""
-    model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+def with_weights(model: nn.Sequential, weights: Mapping[str, npt.NDArray[np.float32]]) -> nn.Sequential:
+    """The model with these numbers as its weights, ready to be asked."""
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     return model.eval()

@@ -135,6 +135,6 @@ class DeclaredNetwork:
 
     def probabilities(self, model: "nn.Module", table: "Mapping[str, object]") -> "npt.NDArray[np.float32]":
         """How likely a model says each class of the target is, in the order of its keys, for each row of a table."""
-        from sfumato.learning.layered import chances
+        from sfumato.learning.layered import class_probabilities
 
-        return chances(model, self.features(table))
+        return class_probabilities(model, self.features(table))

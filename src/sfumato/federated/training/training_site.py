@@ -269,9 +269,7 @@ class TrainingSite:
         """Charge the run if this is its first round; then read, add up, mask, write down and send."""
         terms, people = current.site.terms, self._people_of(proposal)
         people.check_ready()
-        current.site.mask(
-            told, np.zeros(terms.length, dtype=np.int64)
-        )  # foul shares are refused before anything is read
+        current.site.check_shares(told)  # before anything is read
         if digest not in self._runs:
             self._charge(proposal, digest)
         run = self._runs[digest]

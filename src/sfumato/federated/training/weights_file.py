@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
-from sfumato.learning.layered import arrays_of, with_arrays
+from sfumato.learning.layered import with_weights
 from sfumato.learning.weights import weights_digest
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def weights_bytes(network: DeclaredNetwork, model: "nn.Module") -> bytes:
     """
     head: dict[str, object] = {"__metadata__": {NETWORK: network.to_json()}}
     parts, at = [], 0
-    for name, value in arrays_of(model).items():
-        part = value.astype("<f4").tobytes()
+    for name, value in model.state_dict().items():
+        part = value.detach().cpu().numpy().astype("<f4").tobytes()
         head[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [at, at + len(part)]}
         parts.append(part)
         at += len(part)
@@ -66,9 +67,9 @@ def read_network(path: str | Path) -> "tuple[DeclaredNetwork, nn.Sequential]":
         head = json.loads(data[8 : 8 + size])
         network = DeclaredNetwork.from_json(head.pop("__metadata__")[NETWORK])
         model = network.model()
-        state, at = {}, 0
-        for name, value in arrays_of(model).items():
-            end = at + 4 * value.size
+        state, at = dict[str, npt.NDArray[np.float32]](), 0
+        for name, value in model.state_dict().items():
+            end = at + 4 * value.numel()
             if head.pop(name) != {"dtype": "F32", "shape": list(value.shape), "data_offsets": [at, end]}:
                 raise foul
             flat = np.frombuffer(data[8 + size + at : 8 + size + end], dtype="<f4").astype(np.float32)
@@ -78,7 +79,7 @@ def read_network(path: str | Path) -> "tuple[DeclaredNetwork, nn.Sequential]":
         raise foul from None
     if head or len(data) != 8 + size + at:
         raise foul
-    return network, with_arrays(model, state)
+    return network, with_weights(model, state)
 
 
 def check_certified(network: DeclaredNetwork, model: "nn.Module", statement: "Statement") -> None:
