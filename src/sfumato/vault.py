@@ -158,6 +158,7 @@ class Vault:
     graph_network = _declares("learning", ExampleStore.graph_network)
     consortium = _declares("federated", ConsortiumStore.declare)
     training_site = _declares("federated", ConsortiumStore.training_site)
+    generator_site = _declares("federated", ConsortiumStore.generator_site)
 
     def declare(self, kind: str, *given: Any, **said: Any) -> Any:
         """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""

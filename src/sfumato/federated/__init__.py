@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.federated.shared_noise import SharedNoise
     from sfumato.federated.site import SumSite
     from sfumato.federated.terms import RoundTerms
+    from sfumato.federated.training.federated_generator import FederatedGenerator
     from sfumato.federated.training.federated_trainer import FederatedTrainer, TrainedAcrossSites
     from sfumato.federated.training.server_optimizers import FedAdam, FedSGD
     from sfumato.federated.training.training_site import TrainingSite
@@ -39,6 +40,7 @@ _HOME = {
     "CountedNoise": "allocation",
     "FedAdam": "training.server_optimizers",
     "FedSGD": "training.server_optimizers",
+    "FederatedGenerator": "training.federated_generator",
     "FederatedTrainer": "training.federated_trainer",
     "AnswersAwaited": "file_transport",
     "FileTransport": "file_transport",
@@ -75,6 +77,7 @@ __all__ = [
     "CountedNoise",
     "FedAdam",
     "FedSGD",
+    "FederatedGenerator",
     "FederatedTrainer",
     "FederatedTraining",
     "FileTransport",
