@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.engines.sources import CellFormat
     from sfumato.governance.ledger import Ledger
     from sfumato.reports.verify import load
+    from sfumato.research.connection import connect
     from sfumato.studies.compare import compare
     from sfumato.studies.frontier import best_epsilon, fit_frontier
     from sfumato.studies.multiplicity import adjust
@@ -66,6 +67,7 @@ _HOME = {
     "coalesce": ("sfumato.engines.expressions", "coalesce"),
     "col": ("sfumato.engines.expressions", "col"),
     "compare": ("sfumato.studies.compare", "compare"),
+    "connect": ("sfumato.research.connection", "connect"),
     "consortium": ("sfumato.vault", "consortium"),
     "correlation": ("sfumato.tables.measures.association", "correlation"),
     "count": ("sfumato.tables.measures.row_count", "count"),
@@ -125,6 +127,7 @@ __all__ = [
     "coalesce",
     "col",
     "compare",
+    "connect",
     "consortium",
     "correlation",
     "count",

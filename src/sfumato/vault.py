@@ -159,6 +159,7 @@ class Vault:
     graph_network = _declares("learning", ExampleStore.graph_network)
     consortium = _declares("federated", ConsortiumStore.declare)
     training_site = _declares("federated", ConsortiumStore.training_site)
+    declared_training_site = _declares("federated", ConsortiumStore.declared_training_site)
     block_mean = _declares("boxes", BoxStore.block_mean)
     block_quantiles = _declares("boxes", BoxStore.block_quantiles)
     require_boxes = _declares("boxes", BoxStore.require_boxes)
@@ -203,6 +204,10 @@ class Vault:
     def limited(self, limit: Limit) -> Gate:
         """The same data under another limit than the declared one, which a table's ``with_limit`` asks for."""
         return self._gate.limited(limit)
+
+    def check_columns(self, query: Query) -> None:
+        """Refuse a question that does not fit the declared columns, also one whose answer is stored; reads no row."""
+        self._gate.check_columns(query)
 
     def preview(
         self, query: Query, spend: Budget, *, confidence: Exact = Fraction(19, 20), rows: int | None = None

@@ -678,6 +678,16 @@ def the_epsilon_of_one_step_is_taken_for_that_of_a_person(original: Any) -> Any:
     return lambda epsilon, delta, times: original(epsilon, delta, 1)
 
 
+@broken("sfumato.streams.noise:_multiplier", claims=["S4-21"], first=["test_feedback"])
+def streams_have_the_noise_of_a_twentieth_whatever_is_charged(original: Any) -> Any:
+    return lambda epsilon, delta: original(Fraction(1, 20), delta)
+
+
+@broken("sfumato.streams.people:People._room", claims=["S4-21"], first=["test_feedback"])
+def nobody_counts_in_a_stream(_original: Any) -> Any:
+    return lambda self, name, step: 0
+
+
 @broken("sfumato.demo.building:building", claims=["S4-16"], first=["are_correlated"])
 def the_steps_of_the_building_know_nothing_of_one_another(original: Any) -> Any:
     def building(**said: Any) -> Any:
@@ -1219,6 +1229,20 @@ def updates_have_the_noise_of_twenty_times_epsilon(original: Any) -> Any:
     return lambda sent, *, epsilon, delta: original(sent, epsilon=20 * epsilon, delta=delta)
 
 
+@broken("sfumato.federated.site:sample_skellam", claims=["S1-15"], first=["test_federations"])
+def rounds_of_a_consortium_have_masks_and_no_noise(_original: Any) -> Any:
+    import numpy as np
+
+    return lambda variance, size, words: np.zeros(size, dtype=np.int64)
+
+
+@broken("sfumato.federated.person_rounding:PersonRounding.whole", claims=["S1-15"], first=["test_federations"])
+def rounds_of_a_consortium_take_updates_of_any_length(_original: Any) -> Any:
+    import numpy as np
+
+    return lambda self, people: np.rint(people / float(self.unit)).astype(np.int64)
+
+
 @broken("sfumato.audit.reference_models:_few_false", claims=["S0-29"], first=["need_enough_others"])
 def true_positives_at_few_false_ones_are_told_with_any_number_of_others(original: Any) -> Any:
     return lambda members, others, confidence: original(members, others, confidence / 2)
@@ -1261,6 +1285,41 @@ def numbers_leave_a_site_that_nobody_charged(_original: Any) -> Any:
 @broken("sfumato.federated.hospital:Hospital._against", claims=["S1-14"], first=["veto"])
 def a_site_does_not_ask_its_committee(_original: Any) -> Any:
     return lambda self, proposal: None
+
+
+@broken("sfumato.research.export:verify", claims=["S3-21"], first=["test_rows_do_not_leave"])
+def what_leaves_is_not_verified(original: Any) -> Any:
+    def verify(document: Any, *, key: Any = None) -> Any:
+        return dataclasses.replace(original(document, key=key), authenticated=True)
+
+    return verify
+
+
+@broken(
+    "sfumato.governance.researched:Researched.repeat_run", claims=["S3-21"], first=["test_a_program_from_submission"]
+)
+def a_run_that_is_answered_from_storage_is_not_logged(_original: Any) -> Any:
+    return lambda self, program, first: first.run
+
+
+@broken("sfumato.vault:Vault.check_columns", claims=["S3-22"], first=["test_minimisation"])
+def a_stored_answer_passes_minimisation(_original: Any) -> Any:
+    return lambda self, query: None
+
+
+@broken("sfumato.research.served:check_person_column", claims=["S3-22"], first=["test_minimisation_blocks"])
+def whoever_asks_may_name_persons(_original: Any) -> Any:
+    return lambda query, unit, approved: None
+
+
+@broken("sfumato.governance.research_state:ResearchState._check_signed", claims=["S3-22"], first=["test_access_blocks"])
+def a_program_runs_whoever_signed_it(_original: Any) -> Any:
+    return lambda self, entry, project, approvals: None
+
+
+@broken("sfumato.governance.balances:Balance.admit", claims=["S3-22"], first=["test_the_guarantee_blocks"])
+def an_account_of_a_project_has_no_end(_original: Any) -> Any:
+    return lambda self, cost, loss=None: None
 
 
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:

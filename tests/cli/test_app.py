@@ -78,11 +78,15 @@ def test_the_commands_are_these():
         "consortium agree",
         "consortium ask",
         "consortium new",
+        "consortium train",
         "consortium verify",
         "demo",
         "demo attacks",
         "evidence",
         "explain",
+        "genomics",
+        "genomics publish",
+        "genomics uniqueness",
         "graph",
         "key",
         "key certify",
@@ -121,13 +125,23 @@ def test_the_commands_are_these():
         "receipt",
         "releases",
         "report",
+        "research",
+        "research log",
+        "research open",
+        "research project",
+        "research request",
+        "research run",
+        "research serve",
+        "research submit",
         "schema",
         "schema draft",
         "site",
         "site answer",
         "site answer-file",
         "site join",
+        "site leave",
         "site new",
+        "site runs",
         "stream",
         "stream demo",
         "stream total",
@@ -177,7 +191,7 @@ def test_every_exit_code_is_documented(run):
 
 
 WRITTEN = {
-    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "membership.html"),
+    *("sfumato-demo", "sfumato-attacks", "attacks", "tour", "ili.html", "membership.html", "uniqueness.html"),
     *("regions.svg", "noise.svg", "belief.png"),
     *("board.key", "board.key.pub", "visits.toml"),
     *("ledger.toml", "ledger.db", "ledger.key", "ledger.key.pub", "ledger.anchor", "head.json", "record.jsonl"),
@@ -253,6 +267,8 @@ OF_A_ROOT = tuple(f"sfumato key {name}" for name in ("certify", "revoke", "rotat
 ELSEWHERE = (
     *("sfumato consortium", "sfumato site"),  # several folders and processes: tests/docs/test_three_hospitals.py
     *("sfumato ledger serve", "sfumato witness serve"),  # until somebody stops them: tests/cli/test_serve.py
+    "sfumato research",  # a board, a project and a box: tests/docs/test_research_environment.py
+    "sfumato genomics publish",  # three files of a study: tests/genomics/test_uniqueness_page.py
     "sfumato ballot",  # a board, a request and papers that others signed: tests/cli/test_ballot_commands.py
     "sfumato witness enrol witness head.json --key charge-2",  # a key that was rotated: test_attacks_19b.py
 )
@@ -307,9 +323,11 @@ JSON = {
     ("ballot",),
     ("budget",),
     ("consortium",),
+    ("genomics",),
     ("key",),
     ("ledger",),
     ("plan",),
+    ("research",),
     ("schema",),
     ("site",),
     ("stream",),

@@ -12,6 +12,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput
 from sfumato.federated.agreement import SiteAgreement
 from sfumato.federated.papers import ConsortiumPaper
+from tests.federated.training.tables import table_network
 
 SCHEMA = """kind = "schema"
 version = 1
@@ -171,3 +172,48 @@ def test_a_site_waits_for_its_coordinator(run: Any, homes: Path) -> None:
         started.terminate()
     assert "answers the coordinator of net at 127.0.0.1:1" in said[0]
     assert "no connection" in said[1]
+
+
+TRAIN = ("--persons", "90", "--rounds", "2", *SPEND)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--input", "sex", "--target", "died", "-o", "model.pt"), "choose the ending .safetensors"),
+        (("--input", "sex", "--target", "died", "-o", "there.safetensors"), "already exists"),
+        (("--input", "sex", "--target", "died", "-o", "a.safetensors", "--save", "a.safetensors"), "the same file"),
+        (("--input", "sex", "--target", "died", "-o", "no/a.safetensors"), "no folder"),
+        (("--input", "sex", "--target", "dead", "-o", "a.safetensors"), "no column 'dead'"),
+        (("--input", "patient", "--target", "sex", "-o", "a.safetensors"), "whose rows they are"),
+        (("--input", "sex", "--target", "sex", "-o", "a.safetensors"), "different columns"),
+        (("--input", "sex", "--target", "died", "--hidden", "9999999", "-o", "a.safetensors"), "width of a layer"),
+        (("--input", "sex", "--target", "died", "--batch", "91", "-o", "a.safetensors"), "at most --persons"),
+        (("--input", "sex", "--target", "died", "--lr", "-1", "-o", "a.safetensors"), "--lr lies above 0"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_before_anybody_is_asked(
+    more: tuple[str, ...], words: str, run: Any, homes: Path
+) -> None:
+    Path("died.toml").write_text(SCHEMA + '[columns.died]\ntype = "truth"\n', "utf-8")
+    Path("there.safetensors").touch()
+    assert run("consortium", "new", "other", "--name", "net", "--schema", "died.toml", *CAP).exit_code == 0
+    told = run("consortium", "train", "other", *more, *TRAIN)
+    assert (told.exit_code, words in " ".join(told.stderr.split())) == (1, True), (told.stderr, told.exception)
+    assert not Path("other/runs").exists()
+
+
+def test_a_site_lists_its_runs_and_leaves_one(run: Any, homes: Path) -> None:
+    assert "voted for no training run" in run("site", "runs", "north").stdout
+    plan = table_network().trainer().plan(epsilon=1, delta=1e-7, rounds=2)
+    folder = Path("north/runs")
+    folder.mkdir()
+    (folder / f"{plan.digest}.proposal").write_text(plan.to_json(), "utf-8")
+    (folder / f"{'0' * 64}.proposal").write_text(plan.to_json(), "utf-8")  # under another name than its own
+    (listed,) = json.loads(run("site", "runs", "north", "--json").stdout)["runs"]
+    assert (listed["run"], listed["standing"], listed["parameters"]) == (plan.digest, "not charged", 8)
+    for wrong in ("", plan.digest[:7], "f" * 64, "../" + plan.digest):
+        assert run("site", "leave", "north", wrong).exit_code == 1
+    assert run("site", "leave", "north", plan.digest[:12]).exit_code == 0
+    assert (folder / f"{plan.digest}.left").exists()
+    assert "left: ε = 1" in run("site", "runs", "north").stdout

@@ -82,6 +82,7 @@ COMMANDS = dict(leaves(PROGRAM, "sfumato"))
 SLOW = {  # chains of draws, models that are trained, many pictures, and tutorials that tests of their own run too
     *("docs/how-to/ergm.md", "docs/how-to/paradigms.md", "docs/how-to/train-a-model.md"),
     *("docs/how-to/plots-and-reports.md", "docs/how-to/streams.md", "docs/explanation/streams.md"),
+    "docs/how-to/act-on-a-stream.md",
     *("docs/tutorial/training.md", "docs/tutorial/protein-network.md", "docs/tutorial/ward-contacts.md"),
     *("docs/tutorial/meters-and-messages.md", "docs/tutorial/office-and-city.md", "docs/tutorial/readmissions.md"),
     *("docs/how-to/several-tables.md", "docs/how-to/plans.md", "docs/how-to/compute-with-releases.md"),

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from sfumato.boxes import inside
-from sfumato.boxes.packages import packages_of
+from sfumato.boxes.packages import BoxPackage, packages_of
 from sfumato.boxes.seccomp import final_filter, starting_filter
 from sfumato.core.exact import natural, positive
 from sfumato.errors import InvalidInput, Unsupported
@@ -127,7 +127,7 @@ class Box:
             program.write(starting_filter())
             program.seek(0)
             process = subprocess.Popen(  # noqa: S603 - a fixed command
-                _command(program.fileno(), self.limits),
+                _command(program.fileno(), packages_of(self.limits.libraries)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -221,13 +221,13 @@ class _Frames:
         """The pipe stays open."""
 
 
-def _command(filter_at: int, limits: BoxLimits) -> Sequence[str]:
-    """Bubblewrap with nothing but an interpreter and the chosen libraries to read."""
+def _command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
+    """Bubblewrap with nothing but an interpreter and these packages to read."""
     found = shutil.which("bwrap")
     assert found is not None  # noqa: S101 - a box was made
     bind = [part for path in _folders() for part in ("--ro-bind", path, path)]
     hidden = [part for path in _installed() for part in ("--tmpfs", path, "--remount-ro", path)]
-    places = [place for package in packages_of(limits.libraries) for place in package.places]
+    places = [place for package in packages for place in package.places]
     chosen = [part for place in places for part in ("--ro-bind", str(place), f"{_PACKAGES}/{place.name}")]
     return [
         found,

@@ -18,6 +18,7 @@ from sfumato.errors import InvalidInput
 __all__ = ["BoxPackage", "packages_of"]
 
 ALWAYS = "pyarrow"  # what rows arrive in
+OURS = "sfumato"
 _LEFT_OUT = (".pth", ".dist-info", ".egg-info", ".egg-link", ".pyc")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -40,27 +41,27 @@ class BoxPackage:
 
 
 @cache
-def packages_of(libraries: tuple[str, ...]) -> tuple[BoxPackage, ...]:
+def packages_of(libraries: tuple[str, ...], *, of_sfumato: bool = False) -> tuple[BoxPackage, ...]:
     """The distributions that these libraries come from, with those that they need, by name.
 
     A library that is part of Python needs none. One that is not installed is refused, and so is Sfumato, whose settings
-    lie beside its code.
+    lie beside its code; ``of_sfumato`` adds what it needs, without itself.
 
     >>> [package.name for package in packages_of(())]
     ['pyarrow']
     """
-    wanted: list[str] = [ALWAYS]
+    wanted: list[str] = [ALWAYS, *(_needed(distribution(OURS).requires or ()) if of_sfumato else ())]
     for library in libraries:
         if library in sys.stdlib_module_names:
             continue
-        named = [] if library == "sfumato" else _named(library)
+        named = [] if library == OURS else _named(library)
         if not named:
             raise InvalidInput(f"{library} is no library that a box can have on this host; no code was run.")
         wanted += named
     found: dict[str, BoxPackage] = {}
     for name in wanted:  # it grows while it is walked along
         plain = _plain(name)
-        if plain in found or plain == "sfumato":
+        if plain in found or plain == OURS:
             continue
         try:
             one = distribution(name)

@@ -22,6 +22,7 @@ from sfumato.cli import (
     demo,
     demo_attacks,
     evidence,
+    genomics,
     graph,
     keys,
     ledger,
@@ -30,6 +31,7 @@ from sfumato.cli import (
     plan,
     query,
     receipt,
+    research,
     schema,
     serve,
     site,
@@ -124,7 +126,9 @@ app.add_typer(plan.plan, name="plan")
 app.add_typer(witness.witness, name="witness")
 app.add_typer(keys.keys, name="key")
 app.add_typer(consortium.consortium, name="consortium")
+app.add_typer(genomics.genomics, name="genomics")
 app.add_typer(site.site, name="site")
+app.add_typer(research.research, name="research")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer hands the value in by position

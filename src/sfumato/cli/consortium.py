@@ -1,16 +1,16 @@
 """A consortium on the command line: made, agreed on, asked, and its answers verified from their rounds."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.asked import Confidence, FileAndTableOptions, SpendOptions, deliver
+from sfumato.cli.consortium_train import train
+from sfumato.cli.consortium_ways import opened, reached
 from sfumato.cli.curves import deliver_curve
 from sfumato.cli.exits import Exit
-from sfumato.cli.federated_home import AGREEMENT, ROUNDS, FederatedHome
+from sfumato.cli.federated_home import FederatedHome
 from sfumato.cli.groups import grouped
 from sfumato.cli.output import AsJson, say, say_json
 from sfumato.cli.protected import Delta, Epsilon, Reason
@@ -19,9 +19,6 @@ from sfumato.errors import InvalidInput, Refused, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.federated import Consortium
-    from sfumato.federated.transports import Transport
-    from sfumato.tables.table import Table
-    from sfumato.vault import Vault
 
 __all__ = ["consortium"]
 
@@ -31,6 +28,7 @@ consortium = typer.Typer(
     "--epsilon 4 --delta 1e-6 --reason 'for 2026'",
     no_args_is_help=True,
 )
+consortium.command()(train)
 
 Folder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="The folder of the coordinator: its ledger, key and transcripts.")
@@ -163,7 +161,7 @@ def ask(
             "ask one question: SQL, or --survival TIME:EVENT, which --by goes with; nothing was asked or spent."
         )
     home = FederatedHome.load(folder, KIND)
-    with _reached(home, patience, left or []) as way, _opened(home, way) as (vault, network, stays):
+    with reached(home, patience, left or []) as way, opened(home, way) as (vault, network, stays):
         if not as_json:
             where = f"at {home.paper.address}" if home.paper.address else f"by files in {home.folder}"
             say(f"asking {len(home.paper.agreement.members)} sites {where}", error=True)
@@ -199,7 +197,7 @@ def verify(
         release = stored_release(certificate.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(f"{certificate} cannot be read; nothing was verified.") from None
-    with _opened(home, None) as (_, network, _stays):
+    with opened(home, None) as (_, network, _stays):
         try:
             result = network.verify(release)
         except Refused as wrong:
@@ -214,50 +212,6 @@ def verify(
     say(f"verified: the sum of {', '.join(there)}; every message is signed by its site")
     if result.missing:
         say(f"left the round: {', '.join(name for name in roster if name not in there)}")
-
-
-@contextmanager
-def _reached(home: FederatedHome, patience: float, left: list[str]) -> "Iterator[Transport]":
-    """The way to the sites, for the length of a block."""
-    from sfumato.federated.file_transport import FileTransport
-    from sfumato.federated.http_server import HttpTransport
-    from sfumato.federated.http_site import place_of
-
-    paper = home.paper
-    if not paper.address:
-        yield FileTransport(home.folder, sites=paper.agreement.members, left=left)
-        return
-    if left:
-        raise InvalidInput("--left goes with files; over a network a silent site leaves by itself. Nothing was asked.")
-    host, port = place_of(paper.address)
-    members = paper.agreement.members.values()
-    with HttpTransport(key=home.key, sites=members, host=host, port=port, patience=patience) as transport:
-        yield transport
-
-
-@contextmanager
-def _opened(home: FederatedHome, way: "Transport | None") -> "Iterator[tuple[Vault, Consortium, Table]]":
-    """The vault of a coordinator, its consortium, and the table that sites have in common."""
-    from sfumato.engines.expressions import Type
-    from sfumato.vault import Vault
-
-    paper, facts = home.paper.agreement, home.schema
-    if paper.coordinator != home.key.public_text:
-        raise InvalidInput(f"{home.folder / AGREEMENT} names another coordinator; nothing was asked.")
-    with home.opened() as book:
-        vault = Vault(unit=home.unit, population=facts.population, ledger=book, account=home.account)
-        network = vault.consortium(
-            sites=paper.members,
-            missing=paper.missing,
-            colluding=paper.colluding,
-            lying=paper.lying,
-            sites_per_person=paper.sites_per_person,
-            transport=way,
-            folder=home.folder / ROUNDS,
-        )
-        with closing(network):
-            whole = [name for name, kind in facts.types.items() if kind is Type.WHOLE]
-            yield vault, network, network.table(schema=facts, whole=whole)
 
 
 def _say_votes(network: "Consortium", *, as_json: bool) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from sfumato.governance.settings import Settings
     from sfumato.tables.schema import Schema
 
-__all__ = ["AGREEMENT", "ROUNDS", "FederatedHome"]
+__all__ = ["AGREEMENT", "ROUNDS", "RUNS", "FederatedHome"]
 
-AGREEMENT, SCHEMA, ROUNDS = "agreement.toml", "schema.toml", "rounds"
+AGREEMENT, SCHEMA, ROUNDS, RUNS = "agreement.toml", "schema.toml", "rounds", "runs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +120,12 @@ class FederatedHome:
     def unit(self) -> "Unit":
         """Who is protected."""
         return _unit(self.schema)
+
+    @property
+    def rows_of_a_person(self) -> int:
+        """How many rows of one person count."""
+        limit = self.schema.limit
+        return 1 if limit is None else limit.rows
 
     @property
     def paper(self) -> "ConsortiumPaper":

@@ -15,9 +15,9 @@ from sfumato.errors import NotDeclared
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
-    from sfumato.governance.owner.server import OwnerServer
+    from sfumato.governance.owner.socket_server import SocketServer
 
-__all__ = ["serve"]
+__all__ = ["serve", "stopped_by_signals"]
 
 
 def serve(
@@ -86,7 +86,7 @@ def serve(
                 say_line(f"serving the ledger {book.identifier} at unix:{server.place}")
             sys.stdout.flush()
 
-        with _stopped_by_signals(server):
+        with stopped_by_signals(server):
             server.serve(ready)
     say_json({"stopped": True}) if as_json else say_line("stopped; nothing is served any more.")
 
@@ -109,7 +109,9 @@ def _kept(
 
 
 @contextmanager
-def _stopped_by_signals(server: "OwnerServer") -> Iterator[None]:
+def stopped_by_signals(server: "SocketServer") -> Iterator[None]:
+    """Stop a server where this process is told to end."""
+
     def stop(*_: object) -> None:
         server.stop()
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.data import Data, Within, source_of
-from sfumato.cli.federated_home import ROUNDS, FederatedHome
+from sfumato.cli.federated_home import ROUNDS, RUNS, FederatedHome
 from sfumato.cli.output import AsJson, say, say_json, say_line
 from sfumato.cli.protected import Delta, Epsilon, Reason
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
-    from sfumato.federated import Hospital, SiteProposal
+    from sfumato.federated import SiteProposal, TrainingProposal, TrainingSite
     from sfumato.federated.papers import ConsortiumPaper
+    from sfumato.federated.whole_site import WholeSite
     from sfumato.governance.ledger import Ledger
 
 __all__ = ["protections", "site"]
@@ -31,7 +32,10 @@ Facts = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="The public facts that all sites share; see sfumato schema.")
 ]
 MostEpsilon = Annotated[
-    str | None, typer.Option(metavar="EPSILON", help="Decline every question that costs more than this ε.")
+    str | None, typer.Option(metavar="EPSILON", help="Decline every question or run that costs more than this ε.")
+]
+MostParameters = Annotated[
+    int, typer.Option(min=1, help="Decline every training run whose model has more parameters than this.")
 ]
 KIND = "site"
 
@@ -102,6 +106,7 @@ def answer(
     *,
     table: Within = None,
     most_epsilon: MostEpsilon = None,
+    most_parameters: MostParameters = 100_000,
     as_json: AsJson = False,
 ) -> None:
     """Connect to the coordinator and answer its questions about FILE, until stopped (Ctrl-C or SIGTERM).
@@ -121,10 +126,10 @@ def answer(
             "sfumato site answer-file"
         )
     with home.opened() as book:
-        hospital = hospital_of(home, book, source_of(data, table), most_epsilon)
+        whole = site_of(home, book, source_of(data, table), most_epsilon, most_parameters)
         _log(f"{home.name} answers the coordinator of {paper.name} at {paper.address}", as_json=as_json)
         HttpSite(
-            hospital,
+            whole,
             key=home.key,
             coordinator=paper.agreement.coordinator,
             address=paper.address,
@@ -141,6 +146,7 @@ def answer_file(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The answer file to write.")],
     table: Within = None,
     most_epsilon: MostEpsilon = None,
+    most_parameters: MostParameters = 100_000,
     as_json: AsJson = False,
 ) -> None:
     """Answer one request file of the coordinator, where no network leads to it; the answer is carried back.
@@ -157,11 +163,11 @@ def answer_file(
         raise InvalidInput(f"{out} is no place for a file; nothing was answered.")
     asked = read_request(request)
     with home.opened() as book:
-        hospital = hospital_of(home, book, source_of(data, table), most_epsilon)
+        whole = site_of(home, book, source_of(data, table), most_epsilon, most_parameters)
         try:
-            written = signed_answer(home.key, asked, hospital.answer(asked))
+            written = signed_answer(home.key, asked, whole.answer(asked))
         finally:
-            hospital.close()
+            whole.close()
     out.write_bytes(written)
     if as_json:
         say_json({"answer": str(out), "bytes": len(written)})
@@ -172,20 +178,81 @@ def answer_file(
     )
 
 
-def hospital_of(home: FederatedHome, book: "Ledger", data: object, most_epsilon: str | None) -> "Hospital":
-    """The site of a folder, with its rows behind its ledger."""
+@site.command()
+def runs(folder: Folder, *, as_json: AsJson = False) -> None:
+    """List the training runs that this site voted for: what each costs and learns, and where it stands. Reads no data.
+
+    Example: $ sfumato site runs north
+    """
+    from sfumato.federated.training.kept_runs import kept_runs
+
+    home = FederatedHome.load(folder, KIND)
+    found = kept_runs(home.folder / RUNS)
+    lines = [
+        {
+            "run": one.digest,
+            "epsilon": str(one.proposal.spend.epsilon),
+            "delta": str(one.proposal.spend.delta),
+            "rounds": one.proposal.training.rounds,
+            "parameters": one.proposal.training.parameters,
+            "standing": "left" if one.left else "charged" if one.charged else "not charged",
+        }
+        for one in found
+    ]
+    if as_json:
+        say_json({"runs": lines})
+        return
+    for line in lines:
+        say(
+            f"{str(line['run'])[:16]}  {line['standing']}: ε = {line['epsilon']}, δ = {line['delta']}, "
+            f"{line['rounds']:,} rounds, {line['parameters']:,} parameters"
+        )
+    if not lines:
+        say(f"{home.name} has voted for no training run")
+
+
+@site.command()
+def leave(
+    folder: Folder,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run, by the first 8 digits or more.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Take this site out of a training run from its next step on; what was charged stays charged. Reads no data.
+
+    The site may be answering meanwhile. The others go on where they are enough.
+
+    Example: $ sfumato site leave north 2f1c77ab03d1
+    """
+    from sfumato.federated.training.kept_runs import leave_run
+
+    home = FederatedHome.load(folder, KIND)
+    left = leave_run(home.folder / RUNS, run)
+    if as_json:
+        say_json({"run": left.digest, "left": True})
+        return
+    say(f"{home.name} takes no part in run {left.digest} any more")
+
+
+def site_of(
+    home: FederatedHome, book: "Ledger", data: object, most_epsilon: str | None, most_parameters: int
+) -> "WholeSite":
+    """The site of a folder, with its rows behind its ledger: for questions, and for training."""
     from sfumato.federated import Hospital
+    from sfumato.federated.whole_site import WholeSite
     from sfumato.vault import Vault
 
-    facts = home.schema
+    facts, paper, allows = home.schema, home.paper.agreement, _Committee(most_epsilon).allows
     vault = Vault(unit=home.unit, population=facts.population, ledger=book, account=home.account)
     rows = vault.table(data, schema=facts)
-    return Hospital(
-        rows,
-        agreement=home.paper.agreement,
-        committee=_Committee(most_epsilon).allows,
-        folder=home.folder / ROUNDS,
-    )
+
+    def training() -> "TrainingSite":
+        return vault.declared_training_site(
+            rows, agreement=paper, committee=allows, folder=home.folder / RUNS, most_parameters=most_parameters
+        )
+
+    hospital = Hospital(rows, agreement=paper, committee=allows, folder=home.folder / ROUNDS)
+    return WholeSite(hospital, training, agreement=paper)
 
 
 class _Committee:
@@ -196,7 +263,7 @@ class _Committee:
 
         self._most = None if most_epsilon is None else positive(most_epsilon, "--most-epsilon")
 
-    def allows(self, proposal: "SiteProposal") -> bool:
+    def allows(self, proposal: "SiteProposal | TrainingProposal") -> bool:
         return self._most is None or proposal.spend.epsilon <= self._most
 
 

@@ -7,9 +7,11 @@ from sfumato.core.data_kind import DataKind
 from sfumato.federated.proposal import SiteProposal
 from sfumato.federated.shared_skellam import SharedSkellam
 from sfumato.federated.summed import AcrossSites, SiteShare
+from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
 from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.federated.training.training_proposal import TrainingProposal
+from sfumato.tables.feature_columns import FeatureColumn
 
 if TYPE_CHECKING:
     from sfumato.federated.agreement import SiteAgreement
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from sfumato.federated.training.federated_trainer import FederatedTrainer, TrainedAcrossSites
     from sfumato.federated.training.server_optimizers import FedAdam, FedSGD
     from sfumato.federated.training.training_site import TrainingSite
+    from sfumato.federated.training.weights_file import check_certified, read_network
     from sfumato.federated.transports import InProcess, Transport, TransportToAll
     from sfumato.federated.zero_round import NoiseVerdict, noise_verdict
 
@@ -62,7 +65,9 @@ _HOME = {
     "Transport": "transports",
     "TransportToAll": "transports",
     "allocate": "allocation",
+    "check_certified": "training.weights_file",
     "noise_verdict": "zero_round",
+    "read_network": "training.weights_file",
     "round_in_process": "in_process",
     "verify_round": "server",
 }
@@ -73,6 +78,7 @@ __all__ = [
     "AnswersAwaited",
     "Consortium",
     "CountedNoise",
+    "DeclaredNetwork",
     "FedAdam",
     "FedSGD",
     "FederatedTrainer",
@@ -104,7 +110,9 @@ __all__ = [
     "Transport",
     "TransportToAll",
     "allocate",
+    "check_certified",
     "noise_verdict",
+    "read_network",
     "round_in_process",
     "verify_round",
 ]
@@ -113,6 +121,8 @@ KIND = DataKind(
     name="federated",
     declarations=(
         AcrossSites,
+        DeclaredNetwork,
+        FeatureColumn,
         FederatedTraining,
         SharedRounds,
         SharedSkellam,

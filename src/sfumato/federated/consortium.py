@@ -29,6 +29,7 @@ from sfumato.federated.server import SumResult, SumServer
 from sfumato.federated.shared_skellam import SharedSkellam
 from sfumato.federated.signed_requests import SignedRequests
 from sfumato.federated.summed import AcrossSites, check_summable
+from sfumato.federated.training.declared_network import MOST_PARAMETERS, DeclaredNetwork
 from sfumato.federated.transports import Transport
 from sfumato.gate.notary import Priced, now
 from sfumato.gate.release import ReleaseGate
@@ -162,7 +163,7 @@ class Consortium:
 
     def trainer(
         self,
-        model: "Model",
+        model: "Model | DeclaredNetwork",
         *,
         n_units: int,
         name: str,
@@ -174,6 +175,8 @@ class Consortium:
         local_lr: float = 0.1,
     ) -> "FederatedTrainer":
         """Declare a training run across the sites: a torch model, as each site has it, and ``n_units`` people in all.
+
+        A :class:`~sfumato.federated.DeclaredNetwork` in its place needs no code at the sites.
 
         ``clip`` is the l2 norm that the update of one person is held to. An update is a gradient (FedSGD), or with
         ``local_steps`` what as many steps at ``local_lr`` on that person's rows do (FedAvg). Where ``clients`` are
@@ -464,18 +467,49 @@ class ConsortiumStore:
 
         data.check(self._setting.unit)
         data.check_home(self._setting.notary)
-        said = {} if committee is None else {"committee": committee}
         alone = self._setting.sessions(TRAINING_QUERIES, what="training run")
 
         def heads(trained: "Model", head: str, clip: Exact) -> "Trainer":
             return head_trainer(alone, trained, loss, data, head=head, clip=clip)
 
+        updates = PersonUpdates(model, loss, data)
         return TrainingSite(
             self._setting.sessions((FederatedTraining,), what="training run across sites"),
-            PersonUpdates(model, loss, data),
+            lambda _: updates,
             data.dataset,
             agreement=agreement,
             folder=folder,
             heads=heads,
-            **said,
+            committee=committee,
+        )
+
+    def declared_training_site(
+        self,
+        table: Table,
+        *,
+        agreement: "SiteAgreement",
+        committee: "RunCommittee | None" = None,
+        folder: str | Path | None = None,
+        most_parameters: int = MOST_PARAMETERS,
+    ) -> "TrainingSite":
+        """Declare that a table of this vault takes part in training; nothing is read, sent or spent.
+
+        Models reach the site as :class:`~sfumato.federated.DeclaredNetwork`: names of columns, the public facts of each
+        and the widths of layers. A network over columns that are not declared here in the same way, or of more than
+        ``most_parameters``, is declined. The rest is as for :meth:`training_site`.
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.federated.training.declared_models import DeclaredModels
+        from sfumato.federated.training.federated_training import FederatedTraining
+        from sfumato.federated.training.training_site import TrainingSite
+
+        models = DeclaredModels(table, most_parameters=natural(most_parameters, "most_parameters"))
+        models.check_home(self._setting.notary)
+        return TrainingSite(
+            self._setting.sessions((FederatedTraining,), what="training run across sites"),
+            models,
+            table.dataset,
+            agreement=agreement,
+            folder=folder,
+            committee=committee,
         )

@@ -193,7 +193,7 @@ class Hospital:
         if state.answering and state.answering != told:
             raise Refused("this site has answered other shares in this round, and answers once; nothing was sent.")
         if not state.answering:
-            state.site.mask(told, np.zeros(terms.length, dtype=np.int64))  # refuses foul shares before the charge
+            state.site.check_shares(told)  # before the charge
             self._rounds.keep(digest, replace(state, answering=told))
         of, keys = self._own(state.proposal), fingerprint(state.site.sent[0])
         return self._gate.release(
@@ -213,7 +213,7 @@ def _with_numbers(state: SiteRound, release: Release) -> tuple[SumSite, bytes]:
     payload = np.array(release.values, dtype=lane(site.terms.bits)).tobytes()
     message = sealed(site.terms, site.key, SumPhase.MASK, {"shares": fingerprint(shared)}, payload)
     empty, _ = site.mask(shared, np.zeros(site.terms.length, dtype=np.int64))
-    return replace(empty, sent=(*site.sent, message)), message
+    return replace(empty, sent=(*site.sent, message), marked=""), message
 
 
 def _read(text: bytes) -> SiteProposal:

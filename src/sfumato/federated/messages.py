@@ -8,13 +8,25 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from sfumato.core.documents import Json, canonical, parse
 from sfumato.core.signature import SigningKey, signature_holds
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.terms import RoundTerms
 
-__all__ = ["SumMessage", "SumPhase", "fingerprint", "mark_of", "opened", "packed", "sealed", "unpacked"]
+__all__ = [
+    "SumMessage",
+    "SumPhase",
+    "fingerprint",
+    "mark_of",
+    "marked",
+    "opened",
+    "packed",
+    "sealed",
+    "signed_by",
+    "unpacked",
+]
 
 _SIGNED = b"sfumato secure sum message 1\0"
 _LENGTH, _SIGNATURE = 8, 64
@@ -58,11 +70,18 @@ class SumMessage:
 
 def sealed(terms: RoundTerms, key: SigningKey, phase: SumPhase, body: Json, payload: bytes = b"") -> bytes:
     """One signed message of a site."""
+    return marked(terms, key, phase, body, payload)[0]
+
+
+def marked(terms: RoundTerms, key: SigningKey, phase: SumPhase, body: Json, payload: bytes) -> tuple[bytes, str]:
+    """One signed message of a site, and its fingerprint, which is had on the way."""
     sender = terms.place(key.public_text)
     head: Json = {"body": body, "phase": phase.value, "sender": sender, "terms": terms.digest.hex()}
     text = canonical(head).encode()
     said = len(text).to_bytes(_LENGTH, "big") + text + payload
-    return said + bytes.fromhex(key.sign(_SIGNED + _digest(said)))
+    digest = _digest(said)
+    signature = bytes.fromhex(key.sign(_SIGNED + digest))
+    return said + signature, fingerprint(digest + signature)
 
 
 def opened(terms: RoundTerms, phase: SumPhase, data: bytes, *, proven: bool = False) -> SumMessage:
@@ -93,7 +112,7 @@ def opened(terms: RoundTerms, phase: SumPhase, data: bytes, *, proven: bool = Fa
     if not 1 <= sender <= len(terms.roster):
         raise Refused("this message names a sender that the roster has not; it was not used.")
     digest = _digest(said)
-    if not proven and not signature_holds(terms.roster[sender - 1], signature.hex(), _SIGNED + digest):
+    if not proven and not signed_by(terms.roster[sender - 1], signature, digest):
         raise Refused(f"this message is not signed by site {sender}, whose name it bears; it was not used.")
     return SumMessage(
         phase=phase,
@@ -103,6 +122,15 @@ def opened(terms: RoundTerms, phase: SumPhase, data: bytes, *, proven: bool = Fa
         raw=data,
         mark=fingerprint(digest + signature),
     )
+
+
+@lru_cache(maxsize=1024)
+def signed_by(key: str, signature: bytes, digest: bytes) -> bool:
+    """Whether a signature of a message holds: a function of these three alone, found once for each.
+
+    Where several parties of a round live in one process, each asks the same of the same messages.
+    """
+    return signature_holds(key, signature.hex(), _SIGNED + digest)
 
 
 def packed(parts: Sequence[bytes]) -> bytes:

@@ -109,7 +109,7 @@ class SumServer:
             case SumPhase.MASK:
                 if len(message.payload) != self.terms.length * masks.lane(self.terms.bits).itemsize:
                     raise Refused(f"site {message.sender} sent numbers of another length; they were not used.")
-            case SumPhase.AGREE if message.body != self._agreement():
+            case SumPhase.AGREE if message.body != (self.open[0].body if self.open else self._agreement()):
                 raise Refused(f"site {message.sender} signed another list of survivors; it was not used.")
             case SumPhase.REVEAL if len(message.payload) != shamir.SHARE * len(self._shown()):
                 raise Refused(f"site {message.sender} showed other shares than the list asks for; they were not used.")

@@ -5,20 +5,28 @@ was made gives the stored bytes again, to the same question only: no mask hides 
 """
 
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sfumato.core.documents import Json, canonical, parse
 from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated import masks, shamir
-from sfumato.federated.messages import SumMessage, SumPhase, fingerprint, mark_of, opened, packed, sealed, unpacked
+from sfumato.federated.messages import (
+    SumMessage,
+    SumPhase,
+    fingerprint,
+    mark_of,
+    marked,
+    opened,
+    packed,
+    sealed,
+    unpacked,
+)
 from sfumato.federated.site_secrets import SiteSecrets, commitment, noise_words
 from sfumato.federated.terms import RoundTerms
 from sfumato.federated.views import (
@@ -54,6 +62,11 @@ class SumSite:
     heard: tuple[bytes, ...] = ()
     kept: tuple[tuple[int, bytes], ...] = ()
     """The shares of other sites' secrets that this one keeps, by number of the site, once it has them."""
+    met: tuple[tuple[int, bytes, bytes], ...] = field(default=(), compare=False)
+    """By number of a site: what was agreed with it for sealed shares, and its public key for masks. Not stored: both
+    follow from the keys that were advertised and are found again where they are missing."""
+    marked: str = field(default="", compare=False)
+    """The fingerprint of the numbers that were sent. Not stored."""
 
     @classmethod
     def begin(cls, terms: RoundTerms, key: SigningKey) -> "SumSite":
@@ -74,7 +87,13 @@ class SumSite:
 
     def share(self, advertised: bytes) -> tuple["SumSite", bytes]:
         """Take the keys of all sites; give shares of this site's secrets, each sealed for the site that keeps it."""
-        return self._step(1, advertised, self._shared)
+        met = list[tuple[int, bytes, bytes]]()
+        site, message = self._step(1, advertised, partial(self._shared, met=met))
+        return (replace(site, met=tuple(met)) if met else site), message
+
+    def check_shares(self, shared: bytes) -> None:
+        """Refuse shares that :meth:`mask` would refuse, before any number is at hand; nothing is sent by this."""
+        self._step(2, shared, self._checked)
 
     def mask(self, shared: bytes, values: IntArray) -> tuple["SumSite", bytes]:
         """Take the shares of all sites; give this site's numbers: clamped, with its noise, under all masks.
@@ -82,9 +101,9 @@ class SumSite:
         ``values`` are whole numbers, one for each of ``terms.length``. They are read once, and in a round of zeros not
         at all.
         """
-        kept = list[tuple[int, bytes]]()
-        site, message = self._step(2, shared, partial(self._masked, values=values, kept=kept))
-        return (replace(site, kept=tuple(kept)) if kept else site), message
+        kept, marks = list[tuple[int, bytes]](), list[str]()
+        site, message = self._step(2, shared, partial(self._masked, values=values, kept=kept, marks=marks))
+        return (replace(site, kept=tuple(kept), met=(), marked=marks[0]) if kept else site), message
 
     def agree(self, survivors: bytes) -> tuple["SumSite", bytes]:
         """Take the list of those whose numbers arrived; sign it, the one list that this site signs in the round."""
@@ -120,41 +139,59 @@ class SumSite:
             )
         return found
 
-    def _shared(self, advertised: bytes) -> bytes:
-        found = self._messages(SumPhase.ADVERTISE, advertised, self.terms.parties.present)
-        keys = public_keys(found, "channel")
-        public_keys(found, "mask")
-        split = [shamir.split(one, sorted(found), self.terms.parties.threshold) for one in self.hidden.shared]
-        private, boxes = masks.private_key(self.hidden.channel), list[bytes]()
-        for place in sorted(found):
-            box, beside = self._channel(private, keys[place], self.place, place)
+    def _shared(self, advertised: bytes, met: list[tuple[int, bytes, bytes]]) -> bytes:
+        met += self._meet(self._messages(SumPhase.ADVERTISE, advertised, self.terms.parties.present))
+        places = [place for place, _, _ in met]
+        split = [shamir.split(one, places, self.terms.parties.threshold) for one in self.hidden.shared]
+        boxes = list[bytes]()
+        for place, secret, _ in met:
+            box, beside = masks.channel(secret, self.terms.digest, self.place, place)
             nonce = secrets.token_bytes(masks.NONCE)
             boxes.append(nonce + box.encrypt(nonce, b"".join(shares[place] for shares in split), beside))
         return sealed(self.terms, self.key, SumPhase.SHARE, {"keys": fingerprint(advertised)}, b"".join(boxes))
 
-    def _masked(self, shared: bytes, values: IntArray, kept: list[tuple[int, bytes]]) -> bytes:
-        # A sealed share proves its sender by itself, and the list that sites sign names what all of them saw.
-        found = self._messages(SumPhase.SHARE, shared, self.terms.parties.present, proven=True)
-        advertised = self._messages(SumPhase.ADVERTISE, self.heard[0], 0, proven=True)
-        kept += sorted(self._opened_shares(found, advertised).items())
+    def _meet(self, advertised: Mapping[int, SumMessage]) -> list[tuple[int, bytes, bytes]]:
+        """What is agreed with each site for sealed shares, and its public key for masks, in the order of numbers."""
+        channels, keys = (public_keys(advertised, use) for use in ("channel", "mask"))
+        private = masks.private_key(self.hidden.channel)
+        return [(place, masks.shared_secret(private, channels[place]), keys[place]) for place in sorted(advertised)]
+
+    def _known(self) -> tuple[tuple[int, bytes, bytes], ...]:
+        """The sites that advertised keys; found again where this site was stored in between."""
+        return self.met or tuple(self._meet(self._messages(SumPhase.ADVERTISE, self.heard[0], 0, proven=True)))
+
+    def _checked(self, shared: bytes) -> bytes:
+        self._pair_masks(self._shares(shared))
+        return b""
+
+    def _masked(self, shared: bytes, values: IntArray, kept: list[tuple[int, bytes]], marks: list[str]) -> bytes:
+        opened_shares = self._shares(shared)
+        kept += sorted(opened_shares.items())
         total = self.terms.residues(self._input(values))
         masks.add_mask(total, masks.derived(self.hidden.seeds[0], "own mask", self.terms.digest, self.place))
-        keys, private = public_keys(advertised, "mask"), masks.private_key(self.hidden.mask)
-        for place in sorted(found):
-            if place != self.place:
-                mask = pair_mask_key(self.terms, private, keys[place], self.place, place)
-                (masks.add_mask if self.place < place else masks.subtract_mask)(total, mask)
+        for place, mask in self._pair_masks(opened_shares):
+            (masks.add_mask if self.place < place else masks.subtract_mask)(total, mask)
         np.bitwise_and(total, total.dtype.type((1 << self.terms.bits) - 1), out=total)
-        return sealed(self.terms, self.key, SumPhase.MASK, {"shares": fingerprint(shared)}, total.tobytes())
+        made, mark = marked(self.terms, self.key, SumPhase.MASK, {"shares": fingerprint(shared)}, total.tobytes())
+        marks.append(mark)
+        return made
+
+    def _pair_masks(self, places: Collection[int]) -> list[tuple[int, bytes]]:
+        """The keys of the masks that this site has in common with others, by number."""
+        private = masks.private_key(self.hidden.mask)
+        return [
+            (place, pair_mask_key(self.terms, private, key, self.place, place))
+            for place, _, key in self._known()
+            if place in places and place != self.place
+        ]
 
     def _input(self, values: IntArray) -> IntArray:
         """This site's numbers as they are sent: clamped, and with noise."""
         terms = self.terms
         if values.shape != (terms.length,) or values.dtype.kind != "i":
             raise InvalidInput(f"a site gives {terms.length} whole numbers; nothing was sent.")
-        whole: IntArray = values.astype(np.int64)
-        np.minimum(whole, 0 if terms.zero else terms.limit, out=whole)
-        np.maximum(whole, 0 if terms.zero else -terms.limit, out=whole)
+        most = 0 if terms.zero else terms.limit
+        whole: IntArray = np.clip(values.astype(np.int64, copy=False), -most, most)
         if terms.noise is not None:
             for k, variance in enumerate(terms.noise.pieces(terms.parties)):
                 whole += sample_skellam(variance, terms.length, noise_words(terms, self.hidden.seeds, self.place, k))
@@ -168,7 +205,7 @@ class SumSite:
                 f"the list of survivors names {len(places)} sites; at least {self.terms.parties.present} must be on "
                 "it, all of which shared their keys. Nothing was signed."
             )
-        if dict(listed).get(self.place) != mark_of(self.sent[SumPhase.MASK.order]):
+        if dict(listed).get(self.place) != (self.marked or mark_of(self.sent[SumPhase.MASK.order])):
             raise Refused("this site is not on the list with the numbers that it sent; nothing was signed.")
         return sealed(self.terms, self.key, SumPhase.AGREE, agreement(self.heard[0], self.heard[1], listed))
 
@@ -186,27 +223,26 @@ class SumSite:
         )
         return sealed(self.terms, self.key, SumPhase.REVEAL, {"list": fingerprint(canonical(own).encode())}, shown)
 
-    def _opened_shares(self, found: Mapping[int, SumMessage], advertised: Mapping[int, SumMessage]) -> dict[int, bytes]:
-        """The shares that other sites sealed for this one, opened."""
-        keys = public_keys(advertised, "channel")
-        private, held = masks.private_key(self.hidden.channel), dict[int, bytes]()
-        seen, turn = fingerprint(self.heard[0]), sorted(keys).index(self.place)
+    def _shares(self, shared: bytes) -> dict[int, bytes]:
+        """The shares that other sites sealed for this one, opened.
+
+        A sealed share proves its sender by itself, and the list that sites sign names what all of them saw.
+        """
+        found = self._messages(SumPhase.SHARE, shared, self.terms.parties.present, proven=True)
+        met = self._known()
+        secrets_of = {place: secret for place, secret, _ in met}
+        seen, turn = fingerprint(self.heard[0]), list(secrets_of).index(self.place)
+        held = dict[int, bytes]()
         for place, one in found.items():
-            if place not in keys:
+            if place not in secrets_of:
                 raise Refused(f"site {place} has advertised no keys; nothing was sent.")
-            sealed_share = sealed_shares(self.terms, one, seen, len(keys))[turn]
-            box, beside = self._channel(private, keys[place], place, self.place)
+            sealed_share = sealed_shares(self.terms, one, seen, len(met))[turn]
+            box, beside = masks.channel(secrets_of[place], self.terms.digest, place, self.place)
             try:
                 held[place] = box.decrypt(sealed_share[: masks.NONCE], sealed_share[masks.NONCE :], beside)
             except InvalidTag:
                 raise Refused(f"the share of site {place} was altered on its way; nothing was sent.") from None
         return held
-
-    def _channel(
-        self, private: X25519PrivateKey, public: bytes, sender: int, receiver: int
-    ) -> tuple[ChaCha20Poly1305, bytes]:
-        secret = masks.shared_secret(private, public)
-        return masks.channel(secret, self.terms.digest, sender, receiver)
 
     def to_bytes(self) -> bytes:
         """The whole state but the signing key, to be stored before anything is sent. Sensitive: it holds secrets."""
@@ -218,7 +254,7 @@ class SumSite:
         nothing = SiteSecrets(
             mask=bytes(masks.KEY), channel=bytes(masks.KEY), seeds=tuple(bytes(masks.KEY) for _ in self.hidden.seeds)
         )
-        return replace(self, hidden=nothing, kept=())
+        return replace(self, hidden=nothing, kept=(), met=())
 
     def _kept(self) -> bytes:
         return packed([place.to_bytes(4, "big") + shares for place, shares in self.kept])

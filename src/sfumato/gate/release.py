@@ -56,6 +56,11 @@ class ReleaseGate:
             self, stores=tuple(store.limited(limit) for store in self.stores if isinstance(store, Limitable))
         )
 
+    def check_columns(self, query: Query) -> None:
+        """Refuse a question that does not fit the declared columns, also one whose answer is stored; reads no row."""
+        store, asked = self._store(query)
+        store.check_fit(asked)
+
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
         """Say what error to expect; opens no data and spends nothing."""
         store, asked = self._store(query)

@@ -5,6 +5,7 @@ numbers of patients; :func:`hla_uniqueness` says how many people a genotype sing
 """
 
 from sfumato.genomics.alleles import Allele, HLATyping
+from sfumato.genomics.genotypes import read_genotypes
 from sfumato.genomics.peptides import read_peptides
 from sfumato.genomics.public_layer import PublicLayer, build_public_layer
 from sfumato.genomics.reading import LaboratoryRows
@@ -23,6 +24,7 @@ __all__ = [
     "SupertypeTable",
     "build_public_layer",
     "hla_uniqueness",
+    "read_genotypes",
     "read_maf",
     "read_peptides",
     "read_vcf",

@@ -116,6 +116,10 @@ def build_public_layer(
     Guarantee: (ε, δ) for the unit of the vault, a patient or a family, in three charges that are checked together
     before the first. Assumes: ``version`` names these rows for ever.
     """
+    if not isinstance(study, ImmunopeptidomicsStudy) or not isinstance(supertypes, SupertypeTable):
+        raise InvalidInput(
+            "a public layer is made of an ImmunopeptidomicsStudy and a SupertypeTable; nothing was read or spent."
+        )
     _check_unit(vault.unit)
     spent, part = rational(epsilon, "epsilon"), rational(share_for_peptides, "share_for_peptides")
     if not 0 < part < 1:

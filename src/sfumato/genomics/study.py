@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.errors import InvalidInput
 from sfumato.genomics.peptides import PEPTIDE_COLUMNS
@@ -48,6 +49,13 @@ def _shaped(table: object, columns: pa.Schema, what: str) -> pa.Table:
     if not isinstance(table, pa.Table) or not set(columns.names) <= set(table.column_names):
         raise InvalidInput(f"{what} of a study have the columns {', '.join(columns.names)}; nothing was read.")
     try:
-        return table.select(columns.names).cast(columns)
+        found = table.select(columns.names).cast(columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InvalidInput(f"a column of the {what} holds values of another type; nothing was read.") from None
+    return found.set_column(columns.get_field_index(PATIENT), PATIENT, _person(found[PATIENT]))
+
+
+def _person(names: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Names without blanks around them, by which one patient would count as two; without any letter, nobody's."""
+    bare = pc.utf8_trim_whitespace(names)
+    return pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), bare)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput
 
-__all__ = ["HLAUniqueness", "hla_uniqueness", "zipf"]
+__all__ = ["HLAUniqueness", "hla_uniqueness", "uniqueness_curve", "zipf"]
 
 _MOST_ALLELES, _MOST_PAIRS = 2_000, 5 * 10**8
 
@@ -55,6 +55,22 @@ def hla_uniqueness(*alleles: int | Sequence[float], people: int, evenly: bool = 
         chance = np.minimum(weight * last, 1 - 1e-16)
         unique += float(count * (times * chance * np.exp((people - 1) * np.log1p(-chance))).sum())
     return HLAUniqueness(genotypes=genotypes, people=people, unique=unique)
+
+
+def uniqueness_curve(*alleles: int, people: Sequence[int]) -> NDArray[np.float64]:
+    """The share of unique people for several numbers of people, for a picture: chances are rounded to half a percent.
+
+    >>> uniqueness_curve(21, 36, people=(10, 1000)).round(2).tolist()
+    [1.0, 0.83]
+    """
+    step = 0.005  # of the logarithm of a chance
+    mass = np.ones(1)
+    for each in alleles:
+        chances, times = _genotypes(zipf(each))
+        places = np.round(-np.log(chances) / step).astype(int)
+        mass = np.convolve(mass, np.bincount(places, weights=chances * times))
+    chance = np.minimum(np.exp(-step * np.arange(len(mass))), 1 - 1e-16)
+    return np.asarray([(mass * np.exp((number - 1) * np.log1p(-chance))).sum() for number in people])
 
 
 def zipf(alleles: int) -> NDArray[np.float64]:

@@ -40,8 +40,11 @@ from sfumato.governance.entries import (
     LedgerOpened,
     PlanAdopted,
     PolicyDeclared,
+    ProgramSubmitted,
+    ProjectOpened,
     Recovered,
     RootRotated,
+    RunLogged,
     TermsDeclared,
     WindowsDeclared,
     WitnessNamed,
@@ -50,6 +53,7 @@ from sfumato.governance.keyring import KeyRing
 from sfumato.governance.minutes import Minutes
 from sfumato.governance.permission import permit
 from sfumato.governance.policies import BaseAndReserve
+from sfumato.governance.research_state import Approvals, ResearchState
 from sfumato.governance.time_windows import TimeWindows
 
 if TYPE_CHECKING:
@@ -59,7 +63,7 @@ __all__ = ["GOVERNING", "Adopted", "DecisionState"]
 
 GOVERNING = (
     *(BoardSeated, Acted, TermsDeclared, PolicyDeclared, WindowsDeclared, PlanAdopted, Recovered, DataClosed),
-    *(ClockConfirmed, WitnessNamed, Administered, *KEYS),
+    *(ClockConfirmed, WitnessNamed, Administered, *KEYS, ProjectOpened, ProgramSubmitted, RunLogged),
 )
 """The entries that change it."""
 
@@ -117,6 +121,8 @@ class DecisionState:
     """The entry of each standing veto, by community and dataset."""
     witness: WitnessNamed | None = None
     """Who countersigns the record, and how much may be charged beyond what it has seen."""
+    research: ResearchState = field(default_factory=ResearchState)
+    """Projects of a research environment, the programs that were handed in, and all runs."""
 
     @classmethod
     def opened(cls, entry: LedgerOpened, *, bare: bool) -> "DecisionState":
@@ -154,6 +160,8 @@ class DecisionState:
                 return replace(self, plans=(*self.plans, adopted))
             case Administered():
                 return self.after(number, entry.entry)
+            case ProjectOpened() | ProgramSubmitted() | RunLogged():
+                return replace(self, research=self.research.after(number, entry, self.approvals()))
             case KeyCertified() | KeyRevoked() | RootRotated():
                 if self.keys is None:
                     raise Refused("this ledger has no root, and its one key does everything; nothing was changed.")
@@ -237,6 +245,10 @@ class DecisionState:
         """The approvals of a kind that still give leave: of proposals that were made after the last recovery."""
         found = () if self.minutes is None else self.minutes.approved(action)
         return tuple(proposal for proposal in found if proposal.number > self.ended)
+
+    def approvals(self) -> Approvals:
+        """What the board has approved as exceptions: projects of research and their programs are among them."""
+        return Approvals(ledger=self.ledger, minutes=self.minutes, approved=self._approved(Action.EXCEPTION))
 
     def sites_of(self, dataset: str) -> set[str]:
         """The sites that the terms of a dataset name."""

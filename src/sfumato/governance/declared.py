@@ -1,4 +1,4 @@
-"""A board, the terms of a dataset, and reasons for ε, as people write them down: TOML, strict to read."""
+"""A board, terms of a dataset, reasons for ε and projects, as people write them down: TOML, strict to read."""
 
 import tomllib
 from collections.abc import Iterable
@@ -14,8 +14,9 @@ from sfumato.core.signature import read_public_key
 from sfumato.errors import InvalidInput, NotDeclared, SfumatoError
 from sfumato.governance.board import Board, Committee, Community, Reasons
 from sfumato.governance.consent import Ground, HipaaBasis, SpecialCategory, Terms
+from sfumato.governance.research_entries import Project
 
-__all__ = ["board_of", "reasons_of", "terms_of"]
+__all__ = ["board_of", "project_of", "reasons_of", "terms_of"]
 
 Word = TypeVar("Word", bound=Enum)
 MOST = 10**6  # members; a number that is written in hexadecimal may be endless too
@@ -82,6 +83,32 @@ def reasons_of(file: str | Path) -> Reasons:
     body = _body(place, "reasons", ("benefit", "risk", "choice"))
     with _Named(place):
         return Reasons(benefit=_text(body, "benefit"), risk=_text(body, "risk"), choice=_text(body, "choice"))
+
+
+def project_of(file: str | Path) -> Project:
+    """Read a project of research from a file.
+
+    ``name``, ``purpose``, ``recipient`` and ``account``; ``[keys]`` with the public key of each of its people, or its
+    file; ``[columns]`` with the columns of each dataset that it may use; ``reviewed = false`` where the board does not
+    approve each program.
+    """
+    place = Path(file)
+    said = ("name", "purpose", "recipient", "account")
+    body = _body(place, "project", (*said, "reviewed", "keys", "columns"))
+    with _Named(place):
+        columns, reviewed = _needed(body, "columns"), body.get("reviewed", True)
+        if not isinstance(columns, dict) or type(reviewed) is not bool:
+            raise InvalidInput(
+                'columns must be a table such as [columns] visits = ["age"], and reviewed true or false; nothing was '
+                "declared."
+            )
+        _needed(body, "keys")
+        return Project(
+            people=_keys(body, place),
+            columns=tuple((name, _names(columns, name)) for name in columns),
+            reviewed=reviewed,
+            **{name: _text(body, name) for name in said},
+        )
 
 
 class _Named:

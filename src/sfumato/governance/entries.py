@@ -23,8 +23,10 @@ from sfumato.governance.ballots import Bound
 from sfumato.governance.board import Board, Proposal, Veto, VetoLifted, Vote, Withdrawal
 from sfumato.governance.consent import Terms
 from sfumato.governance.key_documents import KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot
+from sfumato.governance.key_entries import KeyCertified, KeyRevoked, RootRotated
 from sfumato.governance.plans import Schedule
 from sfumato.governance.policies import BaseAndReserve, Proportional
+from sfumato.governance.research_entries import ProgramSubmitted, Project, ProjectOpened, RunLogged
 from sfumato.governance.time_windows import TimeWindows
 
 __all__ = [
@@ -53,12 +55,15 @@ __all__ = [
     "PlanAdopted",
     "PolicyDeclared",
     "PopulationDeclared",
+    "ProgramSubmitted",
+    "ProjectOpened",
     "Recovered",
     "Released",
     "Repriced",
     "Reserved",
     "RootRotated",
     "Row",
+    "RunLogged",
     "Started",
     "TermsDeclared",
     "WindowsDeclared",
@@ -404,36 +409,6 @@ class ClockConfirmed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyCertified:
-    """The root's word that a key acts in a role, from this entry on."""
-
-    KIND: ClassVar[str] = "ledger.key_certified"
-    VERSION: ClassVar[int] = 1
-    at: str
-    signed: SignedByRoot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRevoked:
-    """The root's word that a key acts in a role no more, after this entry."""
-
-    KIND: ClassVar[str] = "ledger.key_revoked"
-    VERSION: ClassVar[int] = 1
-    at: str
-    signed: SignedByRoot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RootRotated:
-    """The root whose hash was recorded before takes the place of the one that named it."""
-
-    KIND: ClassVar[str] = "ledger.root_rotated"
-    VERSION: ClassVar[int] = 1
-    at: str
-    signed: SignedByRoot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessNamed:
     """Who countersigns this record from now on, by a public key, and how much may be charged beyond what it has seen.
 
@@ -508,6 +483,9 @@ Entry = (
     | KeyRevoked
     | RootRotated
     | Administered
+    | ProjectOpened
+    | ProgramSubmitted
+    | RunLogged
 )
 
 _KINDS = frozenset(get_args(Entry))
@@ -535,6 +513,7 @@ ENTRIES = Registry(
             *(Reserved, Started, Advanced, Committed, Released, Expired, Recovered, Repriced, Migrated, ClockConfirmed),
             *(WitnessNamed, KeyCertificate, KeyRevocation, RootSuccession, SignedByRoot),
             *(KeyCertified, KeyRevoked, RootRotated, Administered),
+            *(Project, ProjectOpened, ProgramSubmitted, RunLogged),
         )
     )
 )

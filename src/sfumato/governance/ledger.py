@@ -58,6 +58,7 @@ from sfumato.governance.opening import (
     unsigned_in,
 )
 from sfumato.governance.recovery import Seen, agreed, entered_anew, loss_of
+from sfumato.governance.researched import Researched
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SignedRecord, account_in, system_clock
 from sfumato.governance.spelling import check_new, check_spelling
@@ -71,7 +72,7 @@ from sfumato.governance.verify import checked_state
 __all__ = ["Ledger"]
 
 
-class Ledger(Governed, Keyed, Verified):
+class Ledger(Governed, Keyed, Verified, Researched):
     """All budgets of an institution.
 
     Guarantee: what counts against each account, dataset and population never exceeds its cap, however many threads and

@@ -4,7 +4,6 @@ import importlib
 import inspect
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from numbers import Number, Real
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast  # parameters and tags, as scikit-learn wants them
 
@@ -28,6 +27,7 @@ from sfumato.learning.features import (
     scaled,
 )
 from sfumato.learning.given import GivenRows
+from sfumato.learning.layered import layered
 from sfumato.learning.table_units import TableUnits
 
 if TYPE_CHECKING:
@@ -254,15 +254,7 @@ class _Estimator:
         return weights / halves, constants - weights @ (centres / halves)
 
     def _network(self, width: int, outputs: int) -> nn.Sequential:
-        """Layers with tanh between them; the last starts at zero, and no data decides where the others start."""
-        sizes = [width, *(natural(size, "hidden") for size in self.hidden)]
-        layers: list[nn.Module] = []
-        for into, out in pairwise(sizes):
-            layers += [nn.Linear(into, out), nn.Tanh()]
-        last = nn.Linear(sizes[-1], outputs)
-        nn.init.zeros_(last.weight)
-        nn.init.zeros_(last.bias)
-        return nn.Sequential(*layers, last)
+        return layered(width, [natural(size, "hidden") for size in self.hidden], outputs)
 
 
 @renamed(words="categories", number="n_units", records="max_records_per_unit")

@@ -74,7 +74,7 @@ class PersonUpdates:
     are.
     """
 
-    def __init__(self, model: nn.Module, loss: Callable[..., Tensor], data: Units) -> None:
+    def __init__(self, model: nn.Module, loss: Callable[..., Tensor], data: Units, *, form: str | None = None) -> None:
         if not isinstance(model, nn.Module) or not callable(loss):
             raise InvalidInput("training takes a torch module, and a loss of outputs and targets; nothing was done.")
         if data.kind not in ("record", "user") or data.times != 1:
@@ -82,7 +82,7 @@ class PersonUpdates:
                 "across sites units are records, or users with max_records_per_unit=…; nothing was done."
             )
         self._model, self._loss, self._units = copy.deepcopy(model).cpu(), loss, data
-        self.form, self.parameters = model_form(model), len(flat_weights(model))
+        self.form, self.parameters = form or model_form(model), len(flat_weights(model))
         self.units, self.records = data.kind, data.max_records_per_unit
         self._kind = cast("Kind", data.kind)
         self._draws = Draws(torch.device("cpu"), SystemWords())

@@ -1,7 +1,6 @@
 """Tables of the vault as units of training: columns by what was declared of them, persons by the vault's unit."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 import torch
@@ -11,18 +10,15 @@ from sfumato.core.foreign import Array, Frame
 from sfumato.core.units import User
 from sfumato.engines.edge_lists import columns_in_memory
 from sfumato.engines.expressions import Type
-from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.errors import InvalidInput, Refused
 from sfumato.learning.features import scaled
-from sfumato.learning.given import Thing
 from sfumato.learning.given_rows import listed_ids
 from sfumato.learning.laid import OpenedRows
+from sfumato.tables.feature_columns import FeatureColumn, feature_column
 from sfumato.tables.held_rows import held_rows
 from sfumato.tables.table import Table
 
 __all__ = ["VaultRows"]
-
-NUMBERS = (Type.WHOLE, Type.NUMBER)
-LISTED = (Type.TEXT, Type.WHOLE, Type.TRUTH)
 
 
 class VaultRows:
@@ -62,6 +58,16 @@ class VaultRows:
         return [torch.zeros(width), torch.zeros((), dtype=torch.int64 if self._target.keys else torch.float32)]
 
     @property
+    def inputs(self) -> tuple[FeatureColumn, ...]:
+        """What inputs are made of. Public."""
+        return tuple(each.facts for each in self._columns)
+
+    @property
+    def target(self) -> FeatureColumn:
+        """What the targets are. Public."""
+        return self._target.facts
+
+    @property
     def named(self) -> bool:
         """Whether a column says whose rows they are. Public."""
         return self._whose is not None
@@ -91,8 +97,9 @@ class VaultRows:
 class _Column:
     """A column, and the public facts by which it becomes numbers."""
 
-    def __init__(self, name: str, pair: tuple[float, float] | None, keys: tuple[Thing, ...], *, other: bool) -> None:
-        self.name, self.pair, self.keys, self._other = name, pair, keys, other
+    def __init__(self, facts: FeatureColumn) -> None:
+        self.facts, self.name, self.pair, self.keys = facts, facts.name, facts.pair, facts.keys
+        self.width = facts.width
 
     @classmethod
     def of(cls, name: str, table: Table, types: dict[str, Type], *, as_class: bool) -> "_Column":
@@ -102,21 +109,7 @@ class _Column:
                 f"{', '.join(sorted(types))}."
             )
         pair, keys = table.bounds.get(name), table.keys.get(name)
-        number = pair is not None and isinstance(pair[0], Fraction) and types[name] in NUMBERS
-        listed = keys is not None and keys.value is None and types[name] in LISTED
-        if keys is not None and listed and (as_class or not number):
-            return cls(name, None, keys.values, other=keys.other is not None)
-        if pair is not None and number:
-            return cls(name, (float(pair[0]), float(pair[1])), (), other=False)  # type: ignore[arg-type]  # no dates
-        raise NotDeclared(
-            f"column {name!r} needs public facts to become numbers: bounds of a number, or keys of texts, whole "
-            "numbers or truth values. Nothing was read and nothing was spent. Declare them with the table."
-        )
-
-    @property
-    def width(self) -> int:
-        """How many numbers it becomes as an input."""
-        return 1 if self.pair is not None else len(self.keys) + self._other
+        return cls(feature_column(name, types[name], bounds=pair, keys=keys, as_class=as_class))
 
     def numbers(self, rows: Frame) -> Array:
         """The column as inputs, one row each. Sensitive."""
@@ -139,7 +132,7 @@ class _Column:
         column = rows[self.name]
         found = pc.fill_null(pc.index_in(column, value_set=pa.array(self.keys, type=column.type)), -1)
         places = np.asarray(found).astype(np.int64)
-        return np.where(places < 0, len(self.keys), places) if self._other else places
+        return np.where(places < 0, len(self.keys), places) if self.facts.rest else places
 
 
 def _floats(column: Frame) -> Array:

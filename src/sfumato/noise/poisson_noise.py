@@ -5,6 +5,7 @@ the sums of the law. The ends are enclosed from the ratios of neighbouring proba
 leaves open which interval it is, more are drawn. Proof: docs/proofs/skellam.md
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -23,6 +24,8 @@ __all__ = ["MOST_MEAN", "MOST_VARIANCE", "poisson", "sample_poisson", "sample_sk
 MOST_MEAN = 1 << 26
 """Of a Poisson number: its table has about 218,000 ends then."""
 MOST_VARIANCE = 2 * MOST_MEAN
+_Whole = np.ndarray[tuple[int], np.dtype[np.int32]]
+_Numbers = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 INDEX = 16  # bits of a word by which its interval is looked up where no end lies between
 
 
@@ -53,27 +56,37 @@ def poisson(*, mean: Exact, size: int) -> IntArray:
 
 def sample_skellam(variance: Fraction, size: int, words: Words) -> IntArray:
     """Draw differences from a given source."""
-    out = sample_poisson(variance / 2, size, words)
-    for begin in range(0, size, CHUNK):
-        part = out[begin : begin + CHUNK]
-        np.subtract(part, sample_poisson(variance / 2, part.size, words), out=part)
+    out = np.empty(size, dtype=np.int64)
+    for first, drawn in _drawn(variance / 2, size, 2, words):
+        np.subtract(drawn[0], drawn[1], out=out[first : first + drawn.shape[1]])
     return out
 
 
 def sample_poisson(mean: Fraction, size: int, words: Words) -> IntArray:
     """Draw from a given source."""
+    out = np.empty(size, dtype=np.int64)
+    for first, drawn in _drawn(mean, size, 1, words):
+        out[first : first + drawn.shape[1]] = drawn[0]
+    return out
+
+
+def _drawn(mean: Fraction, size: int, rows: int, words: Words) -> Iterator[tuple[int, _Numbers]]:
+    """Some of ``rows`` × ``size`` Poisson numbers at a time, and the place of the first; overwritten by the next."""
     if not 0 < mean <= MOST_MEAN:
         raise InvalidInput(f"Poisson numbers are drawn for means above 0 and up to {MOST_MEAN}; nothing was drawn.")
-    table = _table(mean, words.width)
-    out = np.empty(size, dtype=np.int64)
-    scratch = np.empty(min(size, CHUNK), dtype=np.uint64)
-    for begin in range(0, size, CHUNK):
-        part = out[begin : begin + CHUNK]
-        place = scratch[: part.size]
-        words.fill(place)
-        table.draw(part, place, mean, words)
-    scratch.fill(0)
-    return out
+    table, most = _table(mean, words.width), min(size, CHUNK // rows)
+    place, index = np.empty((2, rows * most), dtype=np.uint64)
+    numbers = np.empty(rows * most, dtype=np.int32)
+    for first in range(0, size, CHUNK // rows):
+        count = min(most, size - first)
+        some, drawn = place[: rows * count], numbers[: rows * count]
+        words.fill(some)
+        # few are all searched for, so that each takes the same steps
+        rest = np.arange(some.size) if count <= ALIKE else table.look_up(drawn, some, index[: some.size])
+        table.search(drawn, some, rest, mean, words)
+        yield first, drawn.reshape(rows, count)
+    for scratch in (place, index, numbers):
+        scratch.fill(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -88,7 +101,7 @@ class _Table:
     low: WordArray
     high: WordArray
     shift: int
-    start: IntArray
+    start: _Whole
 
     @classmethod
     def of(cls, mean: Fraction, width: int) -> "_Table":
@@ -98,19 +111,20 @@ class _Table:
         high = np.array([min(end, last) for end in highs], dtype=np.uint64)
         shift = max(width - INDEX, 0)
         blocks = np.arange(1 << min(width, INDEX), dtype=np.uint64) << np.uint64(shift)
-        table = cls(first=first, low=low, high=high, shift=shift, start=np.empty(0, dtype=np.int64))
+        table = cls(first=first, low=low, high=high, shift=shift, start=np.empty(0, dtype=np.int32))
         begins = table.searched(blocks)
         ends = table.searched(blocks + np.uint64((1 << shift) - 1))
         sure = (begins == ends) & ~table.unsure(blocks, begins)
-        return replace(table, start=np.where(sure, begins + first, -1))
+        return replace(table, start=np.where(sure, begins + first, -1).astype(np.int32))
 
-    def draw(self, out: IntArray, place: WordArray, mean: Fraction, words: Words) -> None:
-        """Fill ``out`` with the numbers of these words; few are all searched for, so that each takes the same steps."""
-        if out.size <= ALIKE:
-            rest = np.arange(out.size)
-        else:
-            self.start.take((place >> np.uint64(self.shift)).view(np.int64), out=out, mode="clip")
-            rest = (out < 0).nonzero()[0]
+    def look_up(self, out: _Whole, place: WordArray, index: WordArray) -> IntArray:
+        """Fill ``out`` with the numbers of words whose first bits decide; give the places of the others."""
+        np.right_shift(place, np.uint64(self.shift), out=index)
+        self.start.take(index.view(np.int64), out=out, mode="clip")
+        return (out < 0).nonzero()[0]
+
+    def search(self, out: _Whole, place: WordArray, rest: IntArray, mean: Fraction, words: Words) -> None:
+        """Put the numbers of words at some places where they belong, of more words where one leaves them open."""
         some = place[rest]
         found = self.searched(some)
         out[rest] = found + self.first

@@ -17,6 +17,7 @@ from sfumato.core.units import User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.federated.parties import Parties, ServerTrust
 from sfumato.federated.shared_noise import SharedNoise
+from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
 from sfumato.federated.training.run_rounds import RunRounds
 from sfumato.federated.training.run_state import RunState
@@ -67,7 +68,7 @@ class FederatedTrainer:
     def __init__(
         self,
         gate: SessionGate,
-        model: Model,
+        model: Model | DeclaredNetwork,
         *,
         consortium: str,
         dataset: Dataset,
@@ -82,7 +83,10 @@ class FederatedTrainer:
         local_steps: int = 0,
         local_lr: float = 0.1,
     ) -> None:
-        self._gate, self._model, self._consortium, self._dataset = gate, model, consortium, dataset
+        self._network = model if isinstance(model, DeclaredNetwork) else None
+        self._model: Model = model.model() if isinstance(model, DeclaredNetwork) else model
+        self._form = model_form(self._model) if self._network is None else self._network.digest
+        self._gate, self._consortium, self._dataset = gate, consortium, dataset
         self._sites, self._parties, self._per_person, self._transport = (
             dict(sites),
             parties,
@@ -94,7 +98,7 @@ class FederatedTrainer:
         self._clients, self._local_steps = clients, natural(local_steps, "local_steps", least=0)
         self._local_rate = positive(local_lr, "local_lr")
         self._votes: dict[str, str] = {}
-        self._weights = flat_weights(model)
+        self._weights = flat_weights(self._model)
 
     @property
     def votes(self) -> Mapping[str, str]:
@@ -193,7 +197,7 @@ class FederatedTrainer:
             rounds=rounds,
             parameters=len(self._weights),
             sites_per_person=self._per_person,
-            model=model_form(self._model),
+            model=self._form,
             run="",
             local_steps=self._local_steps,
         )
@@ -211,6 +215,7 @@ class FederatedTrainer:
             missing=self._parties.missing,
             colluding=self._parties.colluding,
             lying=self._parties.server is ServerTrust.LYING,
+            network=self._network,
         )
 
     def _rate(self, plan: TrainingProposal) -> float:
@@ -230,18 +235,33 @@ class FederatedTrainer:
             if replace(state.proposal, number=plan.number) != plan:
                 raise Refused("this folder holds a run with other settings; nothing was asked. Choose another folder.")
             return state
+        plan = self._proposed(plan, path)
         asked = RunRounds(proposal=plan, transport=self._transport())
         self._votes = asked.votes(self._sites)
         joined = tuple(key for name, key in self._sites.items() if self._votes[name] == "joins")
         try:
             plan.terms(1, joined)
         except InvalidInput as wrong:
+            if path is not None:
+                (path / "proposal").unlink()
             said = ", ".join(f"{name}: {vote}" for name, vote in self._votes.items())
             raise Refused(f"too few sites take part ({said}); nothing was charged. {wrong}") from None
         state = RunState(proposal=plan, roster=joined, weights=self._weights.astype("float64"))
         if stored is not None:
             written(stored, state.to_bytes())
         return state
+
+    def _proposed(self, plan: TrainingProposal, path: Path | None) -> TrainingProposal:
+        """What sites vote on: what was written down before a crash, or while votes were carried, else this plan."""
+        if path is None:
+            return plan
+        file = path / "proposal"
+        if file.exists():
+            found = TrainingProposal.from_json(file.read_text("utf-8"))
+            if replace(found, number=plan.number) == plan:
+                return found
+        written(file, plan.to_json().encode())
+        return plan
 
     def _told(self, state: RunState, path: Path | None) -> Release | None:
         """The release of a run that had ended before its weights were handed over; costs nothing."""

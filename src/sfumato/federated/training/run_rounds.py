@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import Refused, SfumatoError
+from sfumato.federated.file_transport import AnswersAwaited
 from sfumato.federated.messages import SumPhase, packed
 from sfumato.federated.proposal import SiteVote
 from sfumato.federated.server import SumResult, SumServer
@@ -33,9 +34,9 @@ class RunRounds:
         request = packed([TRAIN, PROPOSE_RUN, self.proposal.to_json().encode()])
         return self._voted(sites, request)
 
-    def ready(self, sites: Mapping[str, str]) -> tuple[str, ...]:
-        """Which of these sites take part in the next round, by public key."""
-        request = packed([TRAIN, READY, self.proposal.digest.encode()])
+    def ready(self, number: int, sites: Mapping[str, str]) -> tuple[str, ...]:
+        """Which of these sites take part in a round, by public key."""
+        request = packed([TRAIN, READY, self.proposal.digest.encode(), str(number).encode()])
         found = self._voted(sites, request)
         return tuple(key for name, key in sites.items() if found[name] == "joins")
 
@@ -44,7 +45,7 @@ class RunRounds:
         begun = self._begun()
         if begun is not None and begun.terms.number == number and self._belongs(begun.terms):
             return begun.terms
-        return self.proposal.terms(number, self.ready(sites))
+        return self.proposal.terms(number, self.ready(number, sites))
 
     def summed(self, terms: RoundTerms, weights: bytes) -> SumResult | None:
         """The sum of a round; None where too few sites stayed, and the round is lost."""
@@ -58,6 +59,8 @@ class RunRounds:
                 if server.phase is phase:
                     server = self._collected(server, phase, told, weights)
             return server.result()
+        except AnswersAwaited:
+            raise
         except Refused:
             return None
 

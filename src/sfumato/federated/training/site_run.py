@@ -118,6 +118,11 @@ class SiteRun(Checkpointed):
             message=self._round.site.sent[SumPhase.MASK.order],
         )
 
+    def check(self) -> None:
+        """Refuse to go on where the charge does not stand any more, or its data were closed or vetoed."""
+        self._check_usable()
+        self._gate.check(self._opened)
+
     def forget(self) -> None:
         """Leave the file to another process; nothing is released."""
         self._end()

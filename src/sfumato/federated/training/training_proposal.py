@@ -2,17 +2,18 @@
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.core.budget import Budget
-from sfumato.core.documents import canonical, encode, parse
+from sfumato.core.documents import LEFT_OUT, canonical, encode, parse
 from sfumato.core.exact import natural, positive
 from sfumato.core.query import Dataset
 from sfumato.core.units import Unit
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.parties import Parties, ServerTrust
+from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import REASON, FederatedTraining
 from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.reports.declarations import DECLARATIONS
@@ -31,7 +32,8 @@ class TrainingProposal:
 
     ``training`` and ``mechanism`` are what each site charges before it reads a row, for its own data; ``sites`` are the
     public keys of all who are asked, and those that join make the roster of a round. ``number`` tells runs with the
-    same settings apart. Public: every field.
+    same settings apart. ``network`` declares the model where sites have no code of their own for it. Public: every
+    field.
     """
 
     KIND: ClassVar[str] = "federated.training_proposal"
@@ -47,6 +49,7 @@ class TrainingProposal:
     missing: int
     colluding: int
     lying: bool
+    network: DeclaredNetwork | None = field(default=None, metadata={LEFT_OUT: "runs about a site's own code have none"})
 
     def __post_init__(self) -> None:
         for name in ("number", "missing", "colluding"):
@@ -55,6 +58,9 @@ class TrainingProposal:
             raise InvalidInput("a rate beyond 2^300, or below its inverse, is not computed with; nothing was done.")
         if self.training.run or self.training.weights or not self.training.model:
             raise InvalidInput("a run that is proposed names its model, and has no weights yet; nothing was done.")
+        told = self.network
+        if told is not None and (told.digest, told.parameters) != (self.training.model, self.training.parameters):
+            raise InvalidInput("the run is about another model than the one that it declares; nothing was done.")
         problem = self.training.mismatch(self.mechanism, self.unit)
         if problem is not None:
             raise InvalidInput(f"the mechanism of a proposal {problem}; nothing was done.")

@@ -32,10 +32,12 @@ from sfumato.learning.person_updates import Model, PersonUpdates
 if TYPE_CHECKING:
     from sfumato.learning.trainer import Trainer
 
-__all__ = ["PROPOSE_RUN", "READY", "TRAIN", "RunCommittee", "TrainingSite"]
+__all__ = ["PROPOSE_RUN", "READY", "TRAIN", "RunCommittee", "SiteModels", "TrainingSite"]
 
 TRAIN, PROPOSE_RUN, READY = b"train", b"propose", b"ready"
 RunCommittee = Callable[[TrainingProposal], bool]
+SiteModels = Callable[[TrainingProposal], PersonUpdates]
+"""The model of a run, as this site computes with it; refused where the site has none. Reads nothing."""
 
 
 def _everything(proposal: TrainingProposal) -> bool:
@@ -60,18 +62,18 @@ class TrainingSite:
     def __init__(
         self,
         gate: SessionGate,
-        updates: PersonUpdates,
+        models: SiteModels,
         dataset: Dataset,
         *,
         agreement: SiteAgreement,
-        committee: RunCommittee = _everything,
+        committee: RunCommittee | None = None,
         folder: str | Path | None = None,
         heads: "Callable[[Model, str, Exact], Trainer] | None" = None,
     ) -> None:
         if not isinstance(agreement, SiteAgreement):
             raise InvalidInput("a site says what it agreed to: agreement=federated.SiteAgreement(…). Nothing was done.")
-        self._gate, self._updates, self._dataset, self._heads = gate, updates, dataset, heads
-        self._key, self._agreement, self._committee = gate.notary.key, agreement, committee
+        self._gate, self._models, self._dataset, self._heads = gate, models, dataset, heads
+        self._key, self._agreement, self._committee = gate.notary.key, agreement, committee or _everything
         if self.public_key not in agreement.members.values():
             raise InvalidInput("the members do not name this site's key, vault.public_key; nothing was done.")
         self._exports, self._one_at_a_time = RunExports(self.public_key, gate), RLock()
@@ -135,7 +137,7 @@ class TrainingSite:
         match unpacked(request):
             case (head, verb, text) if head == TRAIN and verb == PROPOSE_RUN:
                 return self._voted(TrainingProposal.from_json(text.decode()))
-            case (head, verb, digest) if head == TRAIN and verb == READY:
+            case (head, verb, digest, _) if head == TRAIN and verb == READY:
                 return self._vote(digest.decode(), joins=self._takes_part(digest.decode()))
             case (head, verb, digest, number, weights, *roster) if (
                 head == TRAIN and verb == SumPhase.ADVERTISE.value.encode()
@@ -160,7 +162,17 @@ class TrainingSite:
         return self._exports.vote(SiteVote(joins=joins, proposal=digest).signed(self._key), digest)
 
     def _takes_part(self, digest: str) -> bool:
-        return self._find_proposal(digest) is not None and not self._has_left(digest)
+        return self._find_proposal(digest) is not None and not self._has_left(digest) and self._may_go_on(digest)
+
+    def _may_go_on(self, digest: str) -> bool:
+        """Whether what was charged may still be read: a veto in the ledger takes the site out before keys are made."""
+        try:
+            self._current(digest)
+            if digest in self._runs:
+                self._runs[digest].check()
+        except SfumatoError:
+            return False
+        return not self._gate.notary.ledger.closed(self._dataset)
 
     def _has_left(self, digest: str) -> bool:
         return digest in self._left or (self._folder is not None and self._path(digest, "left").exists())
@@ -191,12 +203,12 @@ class TrainingSite:
     def _check_own(self, proposal: TrainingProposal) -> None:
         """Refuse a run about another model, other units, or with less protection than was agreed."""
         self._agreement.check(proposal)
-        training = proposal.training
+        training, updates = proposal.training, self._models(proposal)
         if proposal.unit != self._gate.unit:
             raise Refused("who is protected is not what this site declared; nothing was sent.")
-        if (training.model, training.parameters) != (self._updates.form, self._updates.parameters):
+        if (training.model, training.parameters) != (updates.form, updates.parameters):
             raise Refused("the model is not the one that this site was given; nothing was sent.")
-        if (training.units, training.records) != (self._updates.units, self._updates.records):
+        if (training.units, training.records) != (updates.units, updates.records):
             raise Refused("what counts of one person is not what this site declared; nothing was sent.")
 
     def _find_proposal(self, digest: str) -> TrainingProposal | None:
@@ -257,9 +269,7 @@ class TrainingSite:
         """Charge the run if this is its first round; then read, add up, mask, write down and send."""
         terms, people = current.site.terms, self._people_of(proposal)
         people.check_ready()
-        current.site.mask(
-            told, np.zeros(terms.length, dtype=np.int64)
-        )  # foul shares are refused before anything is read
+        current.site.check_shares(told)  # before anything is read
         if digest not in self._runs:
             self._charge(proposal, digest)
         run = self._runs[digest]
@@ -318,7 +328,7 @@ class TrainingSite:
             secret = self._gate.secret(f"rows of {self._dataset.name}")
             turns = self._gate.secret(f"turns of run {digest}")
             self._people[digest] = SiteContributions(
-                updates=self._updates, proposal=proposal, rows_key=secret, turns_key=turns
+                updates=self._models(proposal), proposal=proposal, rows_key=secret, turns_key=turns
             )
         return self._people[digest]
 

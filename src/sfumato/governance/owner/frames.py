@@ -9,7 +9,7 @@ import struct
 import time
 from pathlib import Path
 
-from sfumato.core.documents import Document, canonical, check_types, encode, parse
+from sfumato.core.documents import Document, Registry, canonical, check_types, encode, parse
 from sfumato.errors import InvalidInput, Unsupported
 from sfumato.governance.owner.messages import MESSAGES
 
@@ -69,11 +69,12 @@ class Frames:
     """Whole messages on a socket, each read within limits.
 
     Guarantee: :meth:`read` gives a document of the protocol, or raises; what came of a frame stays with the connection,
-    so that a reader that is interrupted can go on.
+    so that a reader that is interrupted can go on. ``messages`` is the protocol, whose kinds begin with ``area``.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, messages: Registry = MESSAGES, area: str = "owner.") -> None:
         self._socket, self._buffer = connection, bytearray()
+        self._messages, self._area = messages, area
 
     @staticmethod
     def packed(message: Document) -> bytes:
@@ -112,12 +113,12 @@ class Frames:
         text = bytes(frame[_LENGTH.size : _LENGTH.size + length])
         del frame[: _LENGTH.size + length]
         try:
-            found = MESSAGES.decode(parse(text.decode()), "message")
+            found = self._messages.decode(parse(text.decode()), "message")
         except (InvalidInput, Unsupported) as wrong:
             raise Broken(str(wrong).rstrip(".")) from None
         except (UnicodeDecodeError, RecursionError):
             raise Broken("the message is not JSON in UTF-8") from None
-        if not found.KIND.startswith("owner."):
+        if not found.KIND.startswith(self._area):
             raise Broken(f"a message is not a {found.KIND!r}")
         message: Document = found
         return message
