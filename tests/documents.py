@@ -38,6 +38,7 @@ from sfumato.tables.queries.marginals import Marginals
 from sfumato.tables.queries.spline_counts import SplineCounts
 from sfumato.tables.queries.top import TopGroups
 from sfumato.tables.queries.weighted_marginals import WeightedMarginals
+from tests.boxes import documents as boxes
 from tests.federated import documents as federated
 from tests.learning import documents as learning
 from tests.streams import documents as streams
@@ -323,6 +324,7 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     **streams.RARE,
     **learning.RARE,
     **federated.RARE,
+    **boxes.RARE,
     "literal.time": st.datetimes().map(lambda moment: Time(moment.isoformat())),
     "literal.date": st.dates().map(lambda day: Date(day.isoformat())),
     "mechanism.matrix": st.builds(

@@ -39,7 +39,7 @@ def browser() -> Path:
 
 def boxes() -> None:
     """A host that can shut boxes for programs of researchers."""
-    from sfumato.research.box import box_level
+    from sfumato.boxes.box import box_level
 
     if box_level() is None:
         absent("bubblewrap is not installed, or the kernel has no Landlock")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast  # stores of any kind
 from weakref import ref
 
+from sfumato.boxes.store import BoxStore
 from sfumato.core.budget import Budget
 from sfumato.core.data_kind import DataStore, kinds
 from sfumato.core.exact import Exact
@@ -159,6 +160,9 @@ class Vault:
     consortium = _declares("federated", ConsortiumStore.declare)
     training_site = _declares("federated", ConsortiumStore.training_site)
     declared_training_site = _declares("federated", ConsortiumStore.declared_training_site)
+    block_mean = _declares("boxes", BoxStore.block_mean)
+    block_quantiles = _declares("boxes", BoxStore.block_quantiles)
+    require_boxes = _declares("boxes", BoxStore.require_boxes)
 
     def declare(self, kind: str, *given: Any, **said: Any) -> Any:
         """Declare data of any kind that is registered, by its name: what :meth:`table` is for tables."""

@@ -22,6 +22,7 @@ def kind(name: str, **plots: str) -> DataKind:
 
 def test_the_kinds_that_come_with_it_are_listed_by_name() -> None:
     assert [each.name for each in kinds()] == [
+        "boxes",
         "federated",
         "graphs",
         "learning",
@@ -60,7 +61,7 @@ def test_a_plot_says_where_its_function_is(place: str) -> None:
 
 def test_asking_for_the_kinds_imports_nothing_heavy() -> None:
     heavy = ("torch", "ibis", "duckdb", "numpy", "pyarrow", "altair")
-    code = "import sys, sfumato; from sfumato.core.data_kind import kinds; assert len(kinds()) == 8\n"
+    code = "import sys, sfumato; from sfumato.core.data_kind import kinds; assert len(kinds()) == 9\n"
     code += f"print([name for name in {heavy!r} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

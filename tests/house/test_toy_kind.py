@@ -125,6 +125,6 @@ def test_another_vault_and_a_subclass_are_refused() -> None:
         opened().release(Beads(dataset=dataset), sf.Budget(epsilon="1/2"))
     with pytest.raises(Unsupported, match="cannot answer Few"):
         vault.release(Few(dataset=dataset), sf.Budget(epsilon="1/2"))
-    with pytest.raises(Unsupported, match="a vault keeps no 'boxes'"):
-        vault.declare("boxes")
+    with pytest.raises(Unsupported, match="a vault keeps no 'crates'"):
+        vault.declare("crates")
     assert vault.spent == sf.Budget.none()

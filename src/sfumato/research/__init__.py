@@ -1,9 +1,9 @@
-"""Research environment: programs of researchers run beside the data in boxes; nothing but private answers leaves.
+"""Research environment: programs of researchers run beside the data; nothing but private answers leaves.
 
-Here is the box so far: one program over one block of rows, shut off from everything. What turns answers of blocks into
-a release is not built yet, so that nothing of it is offered by the vault.
+Programs that see rows run in boxes, over blocks of persons (:mod:`sfumato.boxes`): see ``vault.block_mean`` and
+``vault.block_quantiles``.
 """
 
-from sfumato.research.box import NOT_HIDDEN, Box, BoxLevel, BoxLimits, box_level
+from sfumato.boxes.box import NOT_HIDDEN, Box, BoxLevel, BoxLimits, box_level
 
 __all__ = ["NOT_HIDDEN", "Box", "BoxLevel", "BoxLimits", "box_level"]

@@ -1,6 +1,6 @@
 """A box for a script: no data, no network, no files; one pipe, on which questions leave and certificates come back.
 
-The same box as that of blocks (:mod:`sfumato.research.box`): namespaces, an empty environment, a list of allowed system
+The same box as that of blocks (:mod:`sfumato.boxes.box`): namespaces, an empty environment, a list of allowed system
 calls, Landlock and limits. No socket is mounted and none is made: a script cannot connect to anything.
 """
 
@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import sfumato
+from sfumato.boxes import box, inside
+from sfumato.boxes.packages import BoxPackage, packages_of
 from sfumato.core.documents import Document, canonical, encode, parse
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
-from sfumato.research import box, inside, inside_script
+from sfumato.research import inside_script
 from sfumato.research.messages import AREA, RESEARCH_MESSAGES, RefusalReply
 
 __all__ = ["ScriptBox", "ScriptLimits"]
@@ -77,7 +79,7 @@ class ScriptBox:
             filtered.write(box.starting_filter())
             filtered.seek(0)
             process = subprocess.Popen(  # noqa: S603 - a fixed command
-                _command(filtered.fileno()),
+                _command(filtered.fileno(), packages_of(self.libraries, of_sfumato=True)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -171,9 +173,9 @@ def _answered(body: bytes, answer: Callable[[Document], Document]) -> bytes | No
     return canonical(encode(answer(request))).encode()
 
 
-def _command(filter_at: int) -> Sequence[str]:
+def _command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
     """The command of a box, with this package beside the others and the program for scripts."""
-    words = list(box._command(filter_at))
+    words = list(box._command(filter_at, packages))
     ours = Path(sfumato.__file__).parent
     place = words.index("--dir")
     added = ["--ro-bind", inside_script.__file__, "/inside_script.py", "--ro-bind", str(ours), f"{_OURS}/sfumato"]

@@ -14,7 +14,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +25,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
+from sfumato.boxes import inside
+from sfumato.boxes.packages import BoxPackage, packages_of
+from sfumato.boxes.seccomp import final_filter, starting_filter
 from sfumato.core.exact import natural, positive
 from sfumato.errors import InvalidInput, Unsupported
-from sfumato.research import inside
-from sfumato.research.seccomp import final_filter, starting_filter
 
-__all__ = ["NOT_HIDDEN", "Box", "BoxLevel", "BoxLimits", "box_level"]
+__all__ = ["NOT_HIDDEN", "Box", "BoxLevel", "BoxLimits", "WarmBox", "box_level", "encoded"]
 
 NOT_HIDDEN = (
     "a program can read a clock and the number of its processor; it shares caches of the processor and of files with "
@@ -39,6 +39,8 @@ NOT_HIDDEN = (
 )
 _LONGEST_START, _CLEARING = 60.0, 0.1
 _PIECE, _ROWS_AT_ONCE = 1 << 16, 1 << 14
+_LONGEST_CODE = 1 << 20
+_PACKAGES = "/packages"
 
 
 class BoxLevel(Enum):
@@ -125,7 +127,7 @@ class Box:
             program.write(starting_filter())
             program.seek(0)
             process = subprocess.Popen(  # noqa: S603 - a fixed command
-                _command(program.fileno()),
+                _command(program.fileno(), packages_of(self.limits.libraries)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -168,7 +170,7 @@ class WarmBox:
     def answer(self, code: str, block: pa.Table) -> tuple[float, ...] | None:
         """Numbers of the program, or None; after the whole slot, whatever happens."""
         self.ready()
-        program = _encoded(code)
+        program = encoded(code)
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         end = time.monotonic() + float(self._limits.seconds)
         size = 8 * self._limits.numbers
@@ -219,16 +221,19 @@ class _Frames:
         """The pipe stays open."""
 
 
-def _command(filter_at: int) -> Sequence[str]:
-    """Bubblewrap with nothing but an interpreter to read."""
+def _command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
+    """Bubblewrap with nothing but an interpreter and these packages to read."""
     found = shutil.which("bwrap")
     assert found is not None  # noqa: S101 - a box was made
-    bind = [part for host, there in _folders() for part in ("--ro-bind", host, there)]
+    bind = [part for path in _folders() for part in ("--ro-bind", path, path)]
+    hidden = [part for path in _installed() for part in ("--tmpfs", path, "--remount-ro", path)]
+    places = [place for package in packages for place in package.places]
+    chosen = [part for place in places for part in ("--ro-bind", str(place), f"{_PACKAGES}/{place.name}")]
     return [
         found,
         *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"),
         *("--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "box", "--clearenv"),
-        *bind,
+        *(*bind, *hidden, "--dir", _PACKAGES, *chosen),
         *("--ro-bind", inside.__file__, "/inside.py", "--dir", "/empty", "--remount-ro", "/", "--chdir", "/empty"),
         *("--seccomp", str(filter_at), "--", _interpreter(), "-I", "-S", "-B", "/inside.py"),
     ]
@@ -238,34 +243,47 @@ def _interpreter() -> str:
     return str(Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}"))
 
 
-def _folders() -> list[tuple[str, str]]:
-    """Folders of the interpreter and of system libraries, and where they are in the box."""
-    system = [(path, path) for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64") if Path(path).exists()]
-    own = [] if sys.base_prefix == "/usr" else [(sys.base_prefix, sys.base_prefix)]
-    own = own or [(_interpreter(), _interpreter())]
-    return [*system, *own, (sysconfig.get_paths()["purelib"], "/packages")]
+def _folders() -> list[str]:
+    """Folders of the interpreter and of system libraries, which are the same in the box."""
+    system = [path for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64") if Path(path).exists()]
+    return [*system, _interpreter() if sys.base_prefix == "/usr" else sys.base_prefix]
+
+
+def _installed() -> list[str]:
+    """Folders in those of the interpreter where anything may be installed: in a box they are empty."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    inside_of = [(Path(sys.base_prefix, "lib"), (version,)), (Path("/usr/lib"), (version, "python3"))]
+    names = ("site-packages", "dist-packages")
+    places = [folder / each / name for folder, versions in inside_of for each in versions for name in names]
+    return [str(place) for place in dict.fromkeys(places) if place.is_dir() and not place.is_symlink()]
 
 
 def _setup(limits: BoxLimits) -> dict[str, object]:
     cores = sorted(os.sched_getaffinity(0))
+    core = cores[-1] if limits.core is None else limits.core
     return {
         "environment": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        "packages": ["/packages"],
-        "cores": [cores[-1] if limits.core is None else limits.core],
+        "packages": [_PACKAGES],
+        "starting": [each for each in cores if each != core] or [core],
+        "cores": [core],
         "limits": limits.resources(),
         "landlock": _landlock(),
-        "readable": [there for _, there in _folders() if Path(there).is_dir() or there == "/packages"],
+        "readable": [*(path for path in _folders() if Path(path).is_dir()), _PACKAGES],
         "filter": final_filter().hex(),
         "libraries": list(limits.libraries),
         "numbers": limits.numbers,
     }
 
 
-def _encoded(code: str) -> bytes:
+def encoded(code: str) -> bytes:
+    """A program as it is handed over; refused where it is no text, or longer than a mebibyte."""
     try:
-        return code.encode()
+        written = code.encode()
     except UnicodeEncodeError:
         raise InvalidInput("the code is no text that can be written as UTF-8; no code was run.") from None
+    if len(written) > _LONGEST_CODE:
+        raise InvalidInput(f"the code has {len(written):,} bytes, and {_LONGEST_CODE:,} are allowed; no code was run.")
+    return written
 
 
 def _write(descriptor: int, data: bytes, until: float) -> None:

@@ -101,6 +101,7 @@ def answered(code: bytes, rows: object, numbers: int) -> bytes:
 def main() -> None:
     """Lock in, say that the box is ready, and answer once."""
     setup = json.loads(frame(0))
+    os.sched_setaffinity(0, setup["starting"])  # where no program runs
     os.environ.update(setup["environment"])
     sys.path[:] = [path for path in sys.path if path] + setup["packages"]
     sys.dont_write_bytecode = True

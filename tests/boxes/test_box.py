@@ -8,12 +8,12 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from sfumato.boxes import inside
+from sfumato.boxes.box import Box, BoxLimits, WarmBox
+from sfumato.boxes.seccomp import AARCH64, CONTROL, ONCE, X86_64, Machine, filter_program
 from sfumato.errors import InvalidInput
-from sfumato.research import inside
-from sfumato.research.box import Box, BoxLimits, WarmBox
-from sfumato.research.seccomp import AARCH64, CONTROL, ONCE, X86_64, Machine, filter_program
+from tests.boxes.hostile import HOSTILE
 from tests.parts import boxes
-from tests.research.hostile import HOSTILE
 
 ROWS = pa.table({"x": [1.0, 2.0, 6.0]})
 TRIED_ALWAYS = (
