@@ -171,7 +171,7 @@ def test_after_the_charge_there_is_one_body_whatever_happened(made: World) -> No
 
     told = set()
     for wrong in stopped:
-        served._vault.release = failing(wrong)  # type: ignore[method-assign,assignment]  # of this vault alone
+        served.vault.release = failing(wrong)  # type: ignore[method-assign,assignment]  # of this vault alone
         with pytest.raises(EngineFailed) as refused:
             seen.sql(ASKED, epsilon=0.1)
         told.add(str(refused.value))
