@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -239,7 +239,8 @@ def log(*, key: Trusted = None, head: Published = None, ledger: Where = None, as
         say_json({"runs": rows, "waiting": list(state.waiting)})
         return
     for row in rows:
-        about = f"program {row['program']} of {row['project']}, by {row['by']}, on {', '.join(row['data'])}"
+        data = ", ".join(cast("list[str]", row["data"]))
+        about = f"program {row['program']} of {row['project']}, by {row['by']}, on {data}"
         say_line(f"{row['entry']}  {row['at']}  {row['phase']}: {about}{_left(row['releases'])}")
     for number in state.waiting:
         say_line(f"waiting: program {number} of {state.programs[number].project}, by {state.programs[number].by}")

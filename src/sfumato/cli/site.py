@@ -109,10 +109,11 @@ def answer(
     most_parameters: MostParameters = 100_000,
     as_json: AsJson = False,
 ) -> None:
-    """Connect to the coordinator and answer its questions about FILE, until stopped (Ctrl-C or SIGTERM).
+    """Connect to the coordinator, answer its questions about FILE and train with it, until stopped (Ctrl-C or SIGTERM).
 
-    Before a row is read for a question this site's own ledger is charged. What leaves are votes, public keys and masked
-    numbers. Whatever breaks, the site or the coordinator, is begun again where it stopped, and charged once.
+    Before a row is read for a question or a training run this site's own ledger is charged. What leaves are votes,
+    public keys and masked numbers. Whatever breaks, the site or the coordinator, is begun again where it stopped, and
+    charged once.
 
     Example: $ sfumato site answer north north/stays.csv
     """

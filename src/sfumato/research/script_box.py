@@ -19,6 +19,7 @@ from pathlib import Path
 import sfumato
 from sfumato.boxes import box, inside
 from sfumato.boxes.packages import BoxPackage, packages_of
+from sfumato.boxes.seccomp import starting_filter
 from sfumato.core.documents import Document, canonical, encode, parse
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
@@ -76,7 +77,7 @@ class ScriptBox:
         except UnicodeEncodeError:
             raise InvalidInput("the code is no text that can be written as UTF-8; no code was run.") from None
         with tempfile.TemporaryFile() as filtered:
-            filtered.write(box.starting_filter())
+            filtered.write(starting_filter())
             filtered.seek(0)
             process = subprocess.Popen(  # noqa: S603 - a fixed command
                 _command(filtered.fileno(), packages_of(self.libraries, of_sfumato=True)),

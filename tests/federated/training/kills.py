@@ -81,7 +81,13 @@ class Commands:
 
     def train(self, number: int) -> list[str]:
         """The words of the run with a number: each has a rate of its own, and is another run by that."""
-        said = {"persons": PERSONS, "rounds": ROUNDS, "clip": CLIP, "lr": LR + number / 1000, "patience": 180}
+        said: dict[str, object] = {
+            "persons": PERSONS,
+            "rounds": ROUNDS,
+            "clip": CLIP,
+            "lr": LR + number / 1000,
+            "patience": 180,
+        }
         said |= {"epsilon": 1, "delta": "1e-8", "input": "age", "target": "died", "out": self.weights(number)}
         more = [word for name, value in said.items() for word in (f"--{name}", str(value))]
         return ["consortium", "train", COORDINATOR, "--input", "sex", *more]
@@ -166,7 +172,8 @@ def checked(commands: Commands, number: int, run: str, keys: dict[str, str]) -> 
     released = json.loads(commands.weights(number).with_suffix(".json").read_text())["statement"]["query"]
     assert released["done"] == len(sums)
     numerator, denominator = map(int, released["step"].split("/"))
-    weights, kept, step = np.zeros(8), (), numerator / denominator
+    kept: tuple[np.ndarray, ...] = ()
+    weights, step = np.zeros(8), numerator / denominator
     how = FedSGD(lr=LR + number / 1000, momentum=0.9)
     for done, turn in enumerate(sorted(sums), 1):
         there, total = sums[turn]

@@ -27,6 +27,7 @@ groups = 1
 rows_per_group = 1
 [columns.patient]
 type = "whole"
+bounds = [0, 99]
 [columns.age]
 type = "number"
 bounds = [0, 100]

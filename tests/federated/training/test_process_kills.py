@@ -12,7 +12,8 @@ import pytest
 
 from sfumato.cli.federated_home import FederatedHome
 from tests.federated.hospitals import without_noise
-from tests.federated.training.kills import COORDINATOR, ROUNDS, SITES, Commands, checked, run, watched
+from tests.federated.training.kills import COORDINATOR, ROUNDS, Commands, checked, run, watched
+from tests.federated.training.tables import SITES
 
 
 @pytest.fixture
