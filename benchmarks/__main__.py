@@ -8,6 +8,7 @@ from benchmarks.harness import check_schema
 NAMES = (
     "accounting",
     "accuracy",
+    "blocks",
     "counts",
     "federated",
     "fit",

@@ -44,8 +44,8 @@ LEVELS = st.lists(st.integers(1, 19), min_size=1, max_size=3, unique=True).map(
     lambda twentieths: tuple(Fraction(each, 20) for each in sorted(twentieths))
 )
 RARE: dict[str, st.SearchStrategy[Any]] = {
-    "box.answer": answers(),
-    "box.program": PROGRAMS,
+    "program.answer": answers(),
+    "program.sealed": PROGRAMS,
     "query.block_mean": st.builds(BlockMean, **ASKED),
     "query.block_quantiles": st.builds(BlockQuantiles, levels=LEVELS, **ASKED),
 }

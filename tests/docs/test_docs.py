@@ -21,6 +21,7 @@ from sfumato.core.statement import Account, Statement
 from sfumato.demo.network import REGIONS
 from sfumato.tables import QUERIES
 from tests.docs.pictures import COUNTS_BY_REGION, counts_by_region
+from tests.parts import boxes
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
@@ -95,8 +96,10 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
         "docs/how-to/across-hospitals.md",
         "docs/how-to/train-across-hospitals.md",
         "docs/tutorial/biostatistics.md",
+        "docs/how-to/run-code-on-blocks.md",
     ),
 }
+BOXED = {"docs/how-to/run-code-on-blocks.md"}
 WITH_CODE = [
     pytest.param(page, marks=[pytest.mark.long] if named(page) in SLOW else [])
     for page in PAGES
@@ -110,6 +113,8 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
 
     A text block right after a Python block is what that block prints, unless it is cut short with a line "...".
     """
+    if named(page) in BOXED:
+        boxes()
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": page.stem}
     printed = None

@@ -42,7 +42,7 @@ CONFIDENCE = Fraction(19, 20)
 class BlockAnswer:
     """One number that a program gives for each block: its name, its range, and what counts where it gives none."""
 
-    KIND: ClassVar[str] = "box.answer"
+    KIND: ClassVar[str] = "program.answer"
     VERSION: ClassVar[int] = 1
     name: str
     low: Fraction

@@ -25,7 +25,7 @@ class SealedProgram:
     field; another one makes another question.
     """
 
-    KIND: ClassVar[str] = "box.program"
+    KIND: ClassVar[str] = "program.sealed"
     VERSION: ClassVar[int] = 1
     code: str
     level: str

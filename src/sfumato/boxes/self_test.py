@@ -17,7 +17,7 @@ _KNOWN = 12.0  # what a box says that works
 
 ATTEMPTS: dict[str, str] = {
     "descriptors that were left open": "assert any(map(readable, range(3, 64)))",
-    "a file of the host": "open(PLANTED).read()",
+    "a file of the host": "open(PLANTED, 'rb').read()",
     "files of the system": "os.listdir('/etc')",
     "variables of the host": "assert set(os.environ) - KNOWN",
     "processes": "os.listdir('/proc')",
@@ -28,7 +28,7 @@ ATTEMPTS: dict[str, str] = {
     "a socket of the host": "socket.socket(socket.AF_UNIX)",
     "a second process": "os.fork() or os._exit(0)",
     "a thread": "threading.Thread(target=int).start()",
-    "memory beyond its limit": "bytearray(1 << 32)",
+    "memory beyond its limit": "mmap.mmap(-1, 1 << 32)",
     "memory that others see": "os.memfd_create('x')",
     "load of the host": "assert libc.sysinfo(ctypes.create_string_buffer(128)) == 0",
     "another namespace": "assert libc.unshare(0x10000000) == 0",
@@ -40,7 +40,7 @@ ATTEMPTS: dict[str, str] = {
 """Ways out that are looked for, each a line that fails where there is none; later ones may open files themselves."""
 
 _PROGRAM = """
-import ctypes, fcntl, os, socket, threading
+import ctypes, fcntl, mmap, os, socket, threading
 libc = ctypes.CDLL(None)
 KNOWN = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LC_CTYPE", "PWD"}
 def readable(number):

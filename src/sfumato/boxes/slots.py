@@ -20,9 +20,9 @@ def changing_time(blocks: int) -> float:
     """How many seconds a run takes beside its slots, to start boxes and to change them.
 
     >>> round(changing_time(100), 3)
-    10.0
+    9.5
     """
-    return 1 + 0.09 * blocks
+    return 1 + 0.085 * blocks
 
 
 def answers_of_blocks(box: Box, code: str, blocks: Sequence[pa.Table]) -> list[tuple[float, ...] | None]:

@@ -3,12 +3,11 @@
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from torch import nn
-
 from sfumato.core.units import User
 from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.federated.training.declared_network import MOST_PARAMETERS, DeclaredNetwork
 from sfumato.federated.training.training_proposal import TrainingProposal
+from sfumato.learning.layered import class_loss
 from sfumato.learning.person_updates import PersonUpdates
 from sfumato.learning.units import Units
 from sfumato.learning.vault_tables import VaultRows
@@ -75,4 +74,4 @@ class DeclaredModels:
             raise Refused("the columns of the network are not declared here as it says; nothing was sent.")
         data = Units.of_table(self._table, inputs=names, targets=target, n_units=1)  # no site divides by its number
         data.check(self._unit)
-        return PersonUpdates(network.model(), nn.functional.cross_entropy, data, form=network.digest)
+        return PersonUpdates(network.model(), class_loss, data, form=network.digest)

@@ -135,9 +135,6 @@ class DeclaredNetwork:
 
     def probabilities(self, model: "nn.Module", table: "Mapping[str, object]") -> "npt.NDArray[np.float32]":
         """How likely a model says each class of the target is, in the order of its keys, for each row of a table."""
-        import torch
+        from sfumato.learning.layered import class_probabilities
 
-        with torch.no_grad():
-            told = model(torch.from_numpy(self.features(table)))
-        found: npt.NDArray[np.float32] = torch.softmax(told, dim=1).numpy()
-        return found
+        return class_probabilities(model, self.features(table))

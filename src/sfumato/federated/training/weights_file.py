@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
 from sfumato.errors import InvalidInput, Refused
 from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
+from sfumato.learning.layered import with_weights
 from sfumato.learning.weights import weights_digest
 
 if TYPE_CHECKING:
@@ -66,20 +67,19 @@ def read_network(path: str | Path) -> "tuple[DeclaredNetwork, nn.Sequential]":
         head = json.loads(data[8 : 8 + size])
         network = DeclaredNetwork.from_json(head.pop("__metadata__")[NETWORK])
         model = network.model()
-        state, at = {}, 0
+        state, at = dict[str, npt.NDArray[np.float32]](), 0
         for name, value in model.state_dict().items():
             end = at + 4 * value.numel()
             if head.pop(name) != {"dtype": "F32", "shape": list(value.shape), "data_offsets": [at, end]}:
                 raise foul
             flat = np.frombuffer(data[8 + size + at : 8 + size + end], dtype="<f4").astype(np.float32)
-            state[name] = torch.from_numpy(flat).reshape(value.shape)
+            state[name] = flat.reshape(value.shape)
             at = end
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, RuntimeError):
         raise foul from None
     if head or len(data) != 8 + size + at:
         raise foul
-    model.load_state_dict(state)
-    return network, model.eval()
+    return network, with_weights(model, state)
 
 
 def check_certified(network: DeclaredNetwork, model: "nn.Module", statement: "Statement") -> None:
