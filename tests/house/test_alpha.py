@@ -19,6 +19,10 @@ WITHOUT = {
     "audit/test_one_run_bounds.py::test_randomized_response_attains_the_bound_and_pairs_with_one_inside_break_it": (
         "no draws: sums over a law"
     ),
+    "demo/attacks/test_federations.py::test_plain_federated_averaging_gives_every_member_and_every_record_away": "seed",
+    "demo/attacks/test_federations.py::test_without_noise_sums_of_clipped_updates_give_everybody_away": (
+        "no noise: rounding moves no guess"
+    ),
     "accounting/test_pld_decisions.py::test_beyond_the_reach_of_the_grid_only_the_plain_sum_is_left": "its own name",
     "governance/test_backup.py::test_a_damaged_file_is_verified_and_restored_in_words": "whatever is drawn, it holds",
     "governance/test_hostile_database.py::test_a_damaged_file_gives_nothing_and_is_refused_in_words": "any draw holds",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sfumato.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 __all__ = ["SigningKey", "read_public_key", "signature_holds"]
 
@@ -160,6 +160,13 @@ def _sound(public_text: str) -> bool:
     return y < _FIELD and y not in _SMALL_ORDER
 
 
+@lru_cache(maxsize=256)
+def _public_key(public_text: str) -> "Ed25519PublicKey":
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_text))
+
+
 def signature_holds(public_text: str, signature: str, text: bytes) -> bool:
     """Say whether ``signature`` is that of ``public_text`` over ``text``; malformed input does not hold.
 
@@ -170,12 +177,11 @@ def signature_holds(public_text: str, signature: str, text: bytes) -> bool:
     False
     """
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     if not _sound(public_text) or len(signature) != 128 or not set(signature) <= set("0123456789abcdef"):
         return False
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_text)).verify(bytes.fromhex(signature), text)
+        _public_key(public_text).verify(bytes.fromhex(signature), text)
     except (InvalidSignature, ValueError):
         return False
     return True

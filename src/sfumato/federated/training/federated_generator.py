@@ -51,7 +51,6 @@ class FederatedGenerator:
         self._asked, self._settings = asked, settings or GeneratorSettings()
         self._seed = natural(seed, "seed", least=0, most=2**40)
         self._clip: Exact = clip if clip is not None else self._rounds(1, None).critic.clip
-        self._make = trainer
         self._trainer = trainer(self._rounds(self._clip, None).critic, positive(self._clip, "clip"))
 
     def plan(self, *, epsilon: Exact, delta: Exact, rounds: int, batch: int | None = None) -> TrainingProposal:

@@ -81,7 +81,7 @@ class GeneratorCourse:
         return np.asarray(torch.cat(parts).double().numpy())
 
     def take_up(self, kept: npt.NDArray[np.float64], turns: int) -> None:
-        """Be as :meth:`kept` says, after so many turns."""
+        """Be as :meth:`kept` says, after this number of turns."""
         now, mean = list(self._generator.parameters()), list(self.averaged.parameters())
         parts = torch.split(torch.from_numpy(kept.copy()).float(), [one.numel() for one in now] * 4)
         count, self._turns = len(now), turns
@@ -151,7 +151,7 @@ class PairOptimizer(torch.optim.Optimizer):
         self._course, self._steps = course, 0
 
     def go_on(self, steps: int) -> None:
-        """Go on as after so many steps, whose mean was given back."""
+        """Go on as after this number of steps, whose mean was given back."""
         self._steps = steps
 
     @torch.no_grad()

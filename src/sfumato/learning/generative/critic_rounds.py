@@ -71,7 +71,7 @@ class CriticRounds:
         return after, (course.kept(), *_state(optimizer))
 
     def course(self, kept: tuple[Vector, ...], rounds: int) -> GeneratorCourse:
-        """The generator as it was after so many rounds, from what they kept."""
+        """The generator as it was after this number of rounds, from what they kept."""
         made = GeneratorCourse(self._sizes, self.critic, None, seed=self._seed, settings=self._settings)
         if kept:
             made.take_up(kept[0], rounds)
@@ -105,7 +105,7 @@ def _state(optimizer: torch.optim.Optimizer) -> tuple[Vector, ...]:
 
 
 def _put_state(optimizer: PairOptimizer | NetworkOptimizer, kept: Sequence[Vector], steps: int) -> None:
-    """Give an optimizer its memory back, after so many steps."""
+    """Give an optimizer its memory back, after this number of steps."""
     for name, vector in zip(_names(optimizer), kept, strict=False):
         given, at = torch.from_numpy(vector).float(), 0
         for one in optimizer.param_groups[0]["params"]:
