@@ -1,7 +1,8 @@
 """A secure sum with shared noise: what one site pays in a round, a whole round in one process, and one over HTTP.
 
-Beside them, in the same run: the noise alone, the ten keystreams that masks are made of alone, and the plain sum of the
-same vectors, which protects nobody. CPU seconds of this process; over HTTP wall seconds, with every site a process.
+Beside them, in the same run: a round of Flower's SecAgg+ (``flower_peer``), the noise alone, the ten keystreams that
+masks are made of alone, and the plain sum of the same vectors, which protects nobody. CPU seconds of this process, of
+its own for Flower; over HTTP wall seconds, with every site a process.
 """
 
 import itertools
@@ -15,6 +16,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks import federated_http
+from benchmarks.flower_peer import flower_rounds
 from benchmarks.harness import PAIRS, ratio, write
 from sfumato.core.signature import SigningKey
 from sfumato.federated import (
@@ -54,12 +56,27 @@ def run(*, smoke: bool) -> Path:
             lambda: cpu(lambda: round_in_process(terms, keys, values).result()), peers, pairs
         ),
     }
+    if not smoke:
+        beside_flower(next(one for name, one in measured.items() if name.startswith("a round")), terms, pairs)
     count = itertools.count(2)
     with federated_http.network(keys) as transport:
         measured[f"a round over HTTP, {length} numbers, {SITES} sites, wall"] = beside(
             lambda: federated_http.seconds_of(transport, replace(terms, number=next(count))), peers, pairs
         )
     return write("federated", measured, smoke=smoke)
+
+
+def beside_flower(row: dict[str, object], terms: RoundTerms, pairs: int) -> None:
+    """Put a round of Flower's SecAgg+ beside ours: as many sites, numbers and shares, without noise or signatures."""
+    asked = {"sites": terms.parties.sites, "length": terms.length, "threshold": terms.parties.threshold}
+    spent = flower_rounds(**asked, times=pairs)
+    if isinstance(spent, str):
+        row["Flower"] = spent
+        return
+    peers, own = row["peers"], row["ours_seconds"]
+    assert isinstance(peers, dict)
+    assert isinstance(own, float)
+    peers["Flower SecAgg+ 1.41.0"] = {"seconds": median(spent), "ratio": ratio([one / own for one in spent])}
 
 
 def agreed(keys: list[SigningKey], length: int) -> RoundTerms:

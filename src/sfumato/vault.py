@@ -159,6 +159,7 @@ class Vault:
     graph_network = _declares("learning", ExampleStore.graph_network)
     consortium = _declares("federated", ConsortiumStore.declare)
     training_site = _declares("federated", ConsortiumStore.training_site)
+    generator_site = _declares("federated", ConsortiumStore.generator_site)
     declared_training_site = _declares("federated", ConsortiumStore.declared_training_site)
     block_mean = _declares("boxes", BoxStore.block_mean)
     block_quantiles = _declares("boxes", BoxStore.block_quantiles)

@@ -20,11 +20,11 @@ def test_every_command_of_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.delenv("SFUMATO_LEDGER", raising=False)
-    titles = re.findall(r"^```(toml|python)(?: title=\"([\w.-]+)\")?", PAGE.read_text("utf-8"), re.MULTILINE)
+    titles = re.findall(r"^```(toml|python|py)(?: title=\"([\w.-]+)\")?", PAGE.read_text("utf-8"), re.MULTILINE)
     files = iter(title for _, title in titles)
     program, last, told = CliRunner(), "", {}
     for block in blocks(PAGE):
-        if block.language in ("toml", "python"):
+        if block.language in ("toml", "python", "py"):
             title = next(files)
             if title:
                 Path(title).write_text(block.body, "utf-8")

@@ -9,7 +9,8 @@ from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.signature import SigningKey
 from sfumato.core.units import record
-from sfumato.federated import FederatedTraining, SharedRounds, TrainingProposal
+from sfumato.federated import DeclaredNetwork, FederatedTraining, SharedRounds, TrainingProposal
+from sfumato.tables.feature_columns import FeatureColumn
 
 KEYS = tuple(SigningKey.new().public_text for _ in range(3))
 DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
@@ -67,7 +68,25 @@ def _proposed(training: FederatedTraining, **rest: Any) -> TrainingProposal:
     )
 
 
+_NUMBERS = st.tuples(st.integers(-100, 0), st.integers(1, 100)).map(lambda pair: (Fraction(pair[0]), Fraction(pair[1])))
+_LISTS = st.lists(st.text("abcdefgh", min_size=1, max_size=4), min_size=2, max_size=4, unique=True).map(tuple)
+
+
+def _network(bounds: list[Any], lists: list[Any], classes: Any, hidden: list[int]) -> DeclaredNetwork:
+    numbers = [FeatureColumn(name=f"n{place}", bounds=pair) for place, pair in enumerate(bounds)]
+    listed = [FeatureColumn(name=f"k{place}", keys=keys) for place, keys in enumerate(lists)]
+    target = FeatureColumn(name="target", keys=classes)
+    return DeclaredNetwork(inputs=(*numbers, *listed), target=target, hidden=tuple(hidden))
+
+
 RARE: dict[str, st.SearchStrategy[Any]] = {
+    "federated.declared_network": st.builds(
+        _network,
+        bounds=st.lists(_NUMBERS, min_size=1, max_size=2),
+        lists=st.lists(_LISTS, max_size=2),
+        classes=_LISTS | st.just((False, True)),
+        hidden=st.lists(st.integers(1, 9), max_size=2),
+    ),
     "query.federated_training": _runs(),
     "federated.training_proposal": st.builds(
         _proposed,

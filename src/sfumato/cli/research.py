@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -109,6 +109,10 @@ def submit(
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="Public rows for the dry run, such as sfumato synthesize made."),
     ] = None,
+    job: Annotated[
+        Literal["script", "blocks"],
+        typer.Option(help="A script that asks by sf.connect(), or analyse(rows) over blocks of persons."),
+    ] = "script",
     only_dry: Annotated[bool, typer.Option("--dry-run", help="Try it and hand nothing in.")] = False,
     ledger: Where = None,
     as_json: AsJson = False,
@@ -124,10 +128,10 @@ def submit(
 
     code = _text(script)
     with opened(ledger) as book:
-        tried = _dry(book, book.project(name), code, _schemas(schema), dict(_pairs(synthetic, "--synthetic")))
+        tried = _dry(book, book.project(name), code, _schemas(schema), dict(_pairs(synthetic, "--synthetic")), job)
         if not tried.finished:
             raise InvalidInput("the program failed in its dry run, on rows that are invented; it was not handed in.")
-        number = None if only_dry else book.submit_program(name, by=by, code=code, key=SigningKey.load(key))
+        number = None if only_dry else book.submit_program(name, by=by, code=code, key=SigningKey.load(key), job=job)
     if as_json:
         cost = {"epsilon": str(tried.cost.epsilon), "delta": str(tried.cost.delta)}
         say_json({"program": number, "dry_run": {"cost": cost, "releases": len(tried.releases)}})
@@ -328,14 +332,14 @@ def _request(
 
 
 def _dry(
-    book: "Ledger", project: "Project", code: str, schemas: "dict[str, Schema]", synthetic: dict[str, str]
+    book: "Ledger", project: "Project", code: str, schemas: "dict[str, Schema]", synthetic: dict[str, str], job: str
 ) -> "DryRun":
-    from sfumato.research.environment import dry_run
+    from sfumato.research.environment import JOBS, dry_run
     from sfumato.vault import Vault
 
     balance = book.balance(project.account)
     vault = Vault(unit=balance.unit, budget=balance.cap, name="dry run")
-    return dry_run(project, code, schemas, vault=vault, synthetic=synthetic)
+    return dry_run(project, code, schemas, vault=vault, synthetic=synthetic, job=JOBS[job])
 
 
 def _environment(

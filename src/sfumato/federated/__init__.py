@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sfumato.federated.shared_noise import SharedNoise
     from sfumato.federated.site import SumSite
     from sfumato.federated.terms import RoundTerms
+    from sfumato.federated.training.federated_generator import FederatedGenerator
     from sfumato.federated.training.federated_trainer import FederatedTrainer, TrainedAcrossSites
     from sfumato.federated.training.server_optimizers import FedAdam, FedSGD
     from sfumato.federated.training.training_site import TrainingSite
@@ -42,6 +43,7 @@ _HOME = {
     "CountedNoise": "allocation",
     "FedAdam": "training.server_optimizers",
     "FedSGD": "training.server_optimizers",
+    "FederatedGenerator": "training.federated_generator",
     "FederatedTrainer": "training.federated_trainer",
     "AnswersAwaited": "file_transport",
     "FileTransport": "file_transport",
@@ -81,6 +83,7 @@ __all__ = [
     "DeclaredNetwork",
     "FedAdam",
     "FedSGD",
+    "FederatedGenerator",
     "FederatedTrainer",
     "FederatedTraining",
     "FileTransport",

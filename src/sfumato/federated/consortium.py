@@ -42,8 +42,10 @@ from sfumato.tables.table import Table
 
 if TYPE_CHECKING:
     from sfumato.federated.agreement import SiteAgreement
+    from sfumato.federated.training.federated_generator import FederatedGenerator
     from sfumato.federated.training.federated_trainer import FederatedTrainer
     from sfumato.federated.training.training_site import RunCommittee, TrainingSite
+    from sfumato.learning.generative.course import GeneratorSettings
     from sfumato.learning.person_updates import Loss, Model
     from sfumato.learning.trainer import Trainer
     from sfumato.learning.units import Units
@@ -201,6 +203,44 @@ class Consortium:
             clients=clients,
             local_steps=local_steps,
             local_lr=local_lr,
+        )
+
+    def generator(
+        self,
+        table: Table,
+        columns: Sequence[str] | None = None,
+        *,
+        n_units: int,
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+        settings: "GeneratorSettings | None" = None,
+        clip: Exact | None = None,
+        seed: int = 0,
+    ) -> "FederatedGenerator":
+        """Declare a generator of synthetic rows, whose private critic learns from the people of all sites.
+
+        ``table`` is one of this consortium; columns, ``bins`` and ``missing`` are as for ``table.synthesize``, the same
+        as each site says them (``vault.generator_site``). ``n_units`` is the declared number of people in all, and
+        ``seed`` a public number that the generator begins with. Nothing is asked and nothing is spent;
+        :meth:`~sfumato.federated.FederatedGenerator.fit` asks the sites.
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.federated.training.federated_generator import FederatedGenerator
+
+        records = 1 if table.limit is None else table.limit.rows
+        return FederatedGenerator(
+            lambda model, cut: self.trainer(
+                model,
+                n_units=n_units,
+                name=table.dataset.name,
+                version=table.dataset.edition,
+                clip=cut,
+                max_records_per_unit=records,
+            ),
+            table.synthesis(columns, bins=bins, missing=missing),
+            settings=settings,
+            clip=clip,
+            seed=seed,
         )
 
     def preview(self, query: Query, spend: Budget, *, confidence: Exact, rows: int | None) -> Preview:
@@ -513,3 +553,39 @@ class ConsortiumStore:
             folder=folder,
             committee=committee,
         )
+
+    def generator_site(
+        self,
+        table: Table,
+        columns: Sequence[str] | None = None,
+        *,
+        n_units: int,
+        agreement: "SiteAgreement",
+        bins: "Mapping[str, int | Sequence[Exact | date]] | None" = None,
+        missing: Sequence[str] = (),
+        settings: "GeneratorSettings | None" = None,
+        committee: "RunCommittee | None" = None,
+        folder: str | Path | None = None,
+    ) -> "TrainingSite":
+        """Declare that a table of this vault takes part in a generator across sites; nothing is read, sent or spent.
+
+        Columns, ``bins``, ``missing`` and ``settings`` are what the sites agreed on; a run about other columns is
+        declined. The critic is this site's own. Everything else is as for :meth:`training_site`.
+        """
+        need("torch", "pip install 'sfumato[learning]'")
+        from sfumato.learning import TRAINING_QUERIES
+        from sfumato.learning.generative.trainer import GeneratorTrainer
+
+        made = GeneratorTrainer(
+            self._setting.sessions(TRAINING_QUERIES, what="training run"),
+            table,
+            columns,
+            bins=bins,
+            missing=missing,
+            marginals=0,
+            n_units=n_units,
+            clip=None,
+            settings=settings,
+        )
+        critic, loss, data = made.across_sites()
+        return self.training_site(critic, loss, data=data, agreement=agreement, committee=committee, folder=folder)

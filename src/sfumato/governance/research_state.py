@@ -146,7 +146,8 @@ class ResearchState:
             self.runnable(entry.program, approvals)
             first = next((logged for logged in ends if logged.phase is RunPhase.RELEASED), None)
             again = None if first is None else replace(first, at=entry.at, phase=entry.phase, program=entry.program)
-            if again != entry or not _alike(self.programs[entry.program], self.programs[first.program]):
+            same = first is not None and _alike(self.programs[entry.program], self.programs[first.program])
+            if again != entry or not same:
                 raise Refused("a stored answer is that of the same program on the same data; nothing was entered.")
         elif start is None or start.run is not None or start.program != entry.program or ends:
             raise Refused("a run ends once, after its start, for its own program; nothing was entered.")

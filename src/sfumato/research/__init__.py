@@ -1,7 +1,8 @@
 """Research environment: programs of researchers run beside the data; nothing but private answers leaves.
 
-Programs that see rows run in boxes, over blocks of persons (:mod:`sfumato.boxes`): see ``vault.block_mean`` and
-``vault.block_quantiles``.
+Scripts run in boxes without data and ask by ``sf.connect()`` (:mod:`sfumato.research.connection`); what the board has
+approved is run by :mod:`sfumato.research.environment`. Programs that see rows run in boxes, over blocks of persons
+(:mod:`sfumato.boxes`): see ``vault.block_mean`` and ``vault.block_quantiles``.
 """
 
 from sfumato.boxes.box import NOT_HIDDEN, Box, BoxLevel, BoxLimits, box_level

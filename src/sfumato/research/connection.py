@@ -5,7 +5,9 @@ asked for over the connection, and comes back as a signed certificate that is ve
 """
 
 import socket
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,8 +23,8 @@ from sfumato.core.question import Gate, Intended, Preview
 from sfumato.core.release import Release
 from sfumato.core.units import record
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused
-from sfumato.governance.owner.client import is_socket, socket_of
-from sfumato.governance.owner.frames import Broken, Frames, Gone, Stalled
+from sfumato.governance.owner.client import check_owner, is_socket, socket_of
+from sfumato.governance.owner.frames import Broken, Frames, Gone, Stalled, peer_of
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 from sfumato.reports.verify import parsed, verify
@@ -59,7 +61,7 @@ def connect(address: str | Path | None = None, *, project: str | None = None) ->
         raise InvalidInput("a research environment is named by its socket, unix:/path/to/socket; nothing was done.")
     if project is None:
         raise NotDeclared("say which project asks: connect(address, project='…'). Nothing was done.")
-    return Connection(_over(socket_of(address)), project)
+    return Connection(_SocketChannel(socket_of(address)), project)
 
 
 class Connection:
@@ -220,28 +222,30 @@ class _RemoteGate:
         )
 
 
-def _over(place: Path) -> Channel:
-    """A channel over a socket."""
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        line.settimeout(PATIENCE)
-        line.connect(str(place))
-    except OSError as wrong:
-        line.close()
-        raise EngineFailed(f"no research environment answers at {place}: {wrong.strerror}.") from None
-    frames = Frames(line, said.RESEARCH_MESSAGES, said.AREA)
+class _SocketChannel:
+    """A channel over a socket, which ends with the object."""
 
-    def ask(request: Document) -> Document:
+    def __init__(self, place: Path) -> None:
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.close = weakref.finalize(self, line.close)
         try:
-            frames.write(frames.packed(request), within=PATIENCE)
-            return frames.read(wait=PATIENCE, within=PATIENCE)
+            line.settimeout(PATIENCE)
+            line.connect(str(place))
+            check_owner(place, peer_of(line))
+        except OSError as wrong:
+            raise EngineFailed(f"no research environment answers at {place}: {wrong.strerror}.") from None
+        self._frames = Frames(line, said.RESEARCH_MESSAGES, said.AREA)
+
+    def __call__(self, request: Document) -> Document:
+        try:
+            with suppress(Gone):  # a refusal may lie there to be read
+                self._frames.write(self._frames.packed(request), within=PATIENCE)
+            return self._frames.read(wait=PATIENCE, within=PATIENCE)
         except (Gone, Stalled, Broken):
             raise EngineFailed(
                 "the connection to the research environment ended. Whether the last question was charged is not "
                 "known: if it was, it counts. Connect again; a stored answer costs nothing."
             ) from None
-
-    return ask
 
 
 def warm_up() -> None:

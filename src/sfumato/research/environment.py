@@ -17,6 +17,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import LedgerError, NotDeclared, SfumatoError, Unsupported
 from sfumato.governance.ledger import Ledger
 from sfumato.governance.research_entries import Project, RunPhase
+from sfumato.research.blocks_job import BlocksJob
 from sfumato.research.invented import invented_for
 from sfumato.research.minimal import narrowed
 from sfumato.research.script_box import ScriptBox
@@ -56,7 +57,8 @@ class ScriptJob:
         return (self.box or ScriptBox()).run(code, project.answered)
 
 
-JOBS: Mapping[str, ResearchJob] = {"script": ScriptJob()}
+JOBS: Mapping[str, ResearchJob] = {"script": ScriptJob(), "blocks": BlocksJob()}
+"""How programs are run, by the name of their kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from sfumato.boxes.block_answers import BlockMean, BlockQuantiles
 from sfumato.core.query import Query
 from sfumato.core.release import Release
 from sfumato.errors import Refused, SfumatoError
@@ -36,9 +37,9 @@ class ReleaseExport:
             query = DECLARATIONS.decode(document["statement"], "statement").query
         except (SfumatoError, RecursionError, KeyError):
             raise _blocked(data) from None
-        if type(query) not in TABLE_QUERIES:
+        if type(query) not in (*TABLE_QUERIES, BlockMean, BlockQuantiles):
             raise _blocked(data)
-        about = {query.dataset.name, *(dataset.name for dataset in private_datasets(query.joins))}
+        about = {query.dataset.name, *(dataset.name for dataset in private_datasets(getattr(query, "joins", ())))}
         if not about <= self._datasets:
             raise _blocked(data)
         self._check(query)

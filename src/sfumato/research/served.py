@@ -6,14 +6,16 @@ went wrong, and every answer, good or bad, leaves at the end of a slot of time.
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from sfumato.boxes.block_answers import BlockMean, BlockQuantiles
 from sfumato.core.documents import Document, parse
 from sfumato.core.exact import positive
 from sfumato.core.query import Query
 from sfumato.core.question import Intended
-from sfumato.errors import BudgetExceeded, EngineFailed, InvalidInput, SfumatoError, Unsupported
+from sfumato.core.release import Release
+from sfumato.errors import BudgetExceeded, EngineFailed, InvalidInput, Refused, SfumatoError, Unsupported
 from sfumato.governance.research_entries import Project
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.research import messages as said
@@ -21,6 +23,7 @@ from sfumato.research.export import ReleaseExport
 from sfumato.research.minimal import check_person_column, narrowed
 from sfumato.tables.question_parts import TABLE_QUERIES
 from sfumato.tables.schema import Schema
+from sfumato.tables.table import Table
 from sfumato.vault import Vault
 
 __all__ = ["FAILED", "SLOT", "OfferedData", "ServedProject"]
@@ -46,7 +49,8 @@ class ServedProject:
     """
 
     def __init__(self, project: Project, vault: Vault, data: OfferedData, *, slot: Fraction = SLOT) -> None:
-        self.project, self._vault, self._slot = project, vault, positive(slot, "slot")
+        self.project, self.vault, self._slot = project, vault, positive(slot, "slot")
+        self._handles: dict[str, Table] = {}
         self._approved = {name: frozenset(columns) for name, columns in project.columns}
         self._schemas: dict[str, Schema] = {}
         for name, columns in project.columns:
@@ -56,10 +60,28 @@ class ServedProject:
             if whole.name != name:
                 raise InvalidInput(f"the schema of {name!r} is that of {whole.name!r}; nothing was served.")
             self._schemas[name] = narrowed(whole, columns)
-            vault.table(source, schema=self._schemas[name])
+            self._handles[name] = vault.table(source, schema=self._schemas[name])
         self.export = ReleaseExport(vault.public_key, frozenset(self._schemas), self._check_columns)
         self.released: dict[str, str] = {}
         """The certificates that left on this connection, by their identifiers, in order."""
+
+    def handle(self, name: str, columns: Sequence[str]) -> Table:
+        """The table itself, for a job of the environment that gives a program these columns; the program has it not.
+
+        Sensitive: the handle is the data.
+        """
+        if name not in self._handles or not set(columns) <= self._approved[name]:
+            raise Refused(
+                "the project is not approved for this table, or for one of these columns; nothing was read and nothing "
+                "was spent."
+            )
+        return self._handles[name]
+
+    def hand_out(self, release: Release) -> str:
+        """Let a release out, through the gate, and remember that it left; its certificate."""
+        text = self.export.certificate(release.certificate.text)
+        self.released[release.statement.identifier] = text
+        return text
 
     def answered(self, request: Document) -> Document:
         """The reply to a request; a refusal is one too."""
@@ -68,7 +90,7 @@ class ServedProject:
                 case said.JoinRequest():
                     return self._welcome(request)
                 case said.AllowanceRequest():
-                    return said.AllowanceReply(budget=self._vault.budget, left=self._vault.left)
+                    return said.AllowanceReply(budget=self.vault.budget, left=self.vault.left)
                 case said.FittingRequest():
                     return self._fits(request)
                 case said.QuestionRequest():
@@ -86,8 +108,8 @@ class ServedProject:
             name=self.project.name,
             purpose=self.project.purpose,
             account=self.project.account,
-            unit=self._vault.unit,
-            key=self._vault.public_key,
+            unit=self.vault.unit,
+            key=self.vault.public_key,
             tables=tuple(
                 said.OfferedTable(name=name, schema=schema.to_toml()) for name, schema in self._schemas.items()
             ),
@@ -109,9 +131,12 @@ class ServedProject:
 
     def _check_columns(self, query: Query) -> None:
         """Minimisation: refuse what the project was not approved for."""
-        self._vault.check_columns(query)
         approved = self._approved.get(query.dataset.name, frozenset())
-        check_person_column(query, self._vault.unit, approved)
+        if isinstance(query, BlockMean | BlockQuantiles):
+            self.handle(query.dataset.name, query.given)
+            return
+        self.vault.check_columns(query)
+        check_person_column(query, self.vault.unit, approved)
 
     def _fits(self, request: said.FittingRequest) -> said.CostReply:
         if len(request.questions) != len(request.known) or len(request.questions) > MOST_QUESTIONS:
@@ -126,11 +151,11 @@ class ServedProject:
             )
             for asked, known in zip(request.questions, request.known, strict=True)
         ]
-        return said.CostReply(cost=self._vault.check_fits(intended, reads=request.reads))
+        return said.CostReply(cost=self.vault.check_fits(intended, reads=request.reads))
 
     def _asked(self, asked: said.AskedQuestion) -> Document:
         query = self._query(asked)
-        gate = self._vault if asked.limit is None else self._vault.limited(asked.limit)
+        gate = self.vault if asked.limit is None else self.vault.limited(asked.limit)
         if not asked.even_if_useless:
             one = Intended(query=query, spend=asked.spend, fresh=asked.fresh, idempotency=asked.idempotency)
             gate.check_fits([one], reads=asked.reads)
@@ -144,10 +169,8 @@ class ServedProject:
                 reads=asked.reads,
                 even_if_useless=asked.even_if_useless,
             )
-            text = self.export.certificate(release.certificate.text)
-            self.released[release.statement.identifier] = text
             reply: Document = said.CertificateReply(
-                certificate=text, charged=release.charged, repeated=release.repeated
+                certificate=self.hand_out(release), charged=release.charged, repeated=release.repeated
             )
         except BudgetExceeded as wrong:
             reply = said.RefusalReply.of(wrong)

@@ -38,6 +38,7 @@ from tests.federated.hospitals import without_noise
 from tests.federated.training.tables import SCHEMA, SITES, network, stays
 
 ROUNDS, LR, PERSONS, CLIP = 4, 1.0, 90, 2
+MOST_AGAIN = 5
 COORDINATOR = "network"
 CAP = ("--schema", "stays.toml", "--epsilon", "50", "--delta", "1e-6", "--reason", "test")
 FORK = multiprocessing.get_context("fork")
@@ -80,7 +81,7 @@ class Commands:
 
     def train(self, number: int) -> list[str]:
         """The words of the run with a number: each has a rate of its own, and is another run by that."""
-        said = {"persons": PERSONS, "rounds": ROUNDS, "clip": CLIP, "lr": LR + number / 1000, "patience": 60}
+        said = {"persons": PERSONS, "rounds": ROUNDS, "clip": CLIP, "lr": LR + number / 1000, "patience": 180}
         said |= {"epsilon": 1, "delta": "1e-8", "input": "age", "target": "died", "out": self.weights(number)}
         more = [word for name, value in said.items() for word in (f"--{name}", str(value))]
         return ["consortium", "train", COORDINATOR, "--input", "sex", *more]
@@ -100,6 +101,17 @@ class Commands:
     def stop(self) -> None:
         for name in tuple(self.running):
             self.kill(name)
+
+    def gone_on(self, number: int, times: int) -> int:
+        """Give the command again that ended because sites were silent for too long, as it asks for."""
+        if self.running[COORDINATOR].is_alive() or self.ended(number):
+            return times
+        said = Path(f"{COORDINATOR}.log").read_text()[-2000:]
+        assert times < MOST_AGAIN, said
+        assert "with the same call once they are back" in said or "too few sites take part" in said, said
+        self.kill(COORDINATOR)
+        self.start(COORDINATOR, number)
+        return times + 1
 
     def spent(self, name: str) -> int:
         kind = "consortium" if name == COORDINATOR else "site"
@@ -197,7 +209,7 @@ def run(kills: int, folder: Path, *, longest: float = 2.0, seed: int = 24) -> di
         while left > 0 or number == 0:
             number += 1
             commands.start(COORDINATOR, number)
-            killed = 0
+            killed = again = 0
             while not commands.ended(number):
                 if left > 0 and killed < 12:
                     time.sleep(draw.uniform(FIRST_PAUSE, longest))
@@ -210,8 +222,7 @@ def run(kills: int, folder: Path, *, longest: float = 2.0, seed: int = 24) -> di
                     left, killed = left - 1, killed + 1
                 else:
                     time.sleep(0.05)
-                    alive = commands.running[COORDINATOR].is_alive()
-                    assert alive or commands.ended(number), Path(f"{COORDINATOR}.log").read_text()[-2000:]
+                    again = commands.gone_on(number, again)
             commands.running[COORDINATOR].join(30)
             commands.kill(COORDINATOR)
             document = json.loads(commands.weights(number).with_suffix(".json").read_text())

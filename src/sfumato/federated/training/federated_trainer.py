@@ -21,7 +21,7 @@ from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.federated.training.federated_training import FederatedTraining
 from sfumato.federated.training.run_rounds import RunRounds
 from sfumato.federated.training.run_state import RunState
-from sfumato.federated.training.server_optimizers import FedSGD, ServerOptimizer
+from sfumato.federated.training.server_optimizers import FedSGD, ServerOptimizer, Vector
 from sfumato.federated.training.shared_rounds import SharedRounds
 from sfumato.federated.training.training_proposal import TrainingProposal
 from sfumato.federated.training.written import written
@@ -54,6 +54,8 @@ class TrainedAcrossSites:
     run: str
     """The digest of the proposal, by which sites know the run."""
     votes: Mapping[str, str]
+    kept: tuple[Vector, ...] = ()
+    """What the optimizer remembers after the last round."""
 
 
 class FederatedTrainer:
@@ -335,4 +337,5 @@ class FederatedTrainer:
             rounds=state.done,
             run=state.proposal.digest,
             votes=self.votes,
+            kept=state.kept,
         )

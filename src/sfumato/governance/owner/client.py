@@ -25,7 +25,7 @@ from sfumato.governance.owner import messages as said
 from sfumato.governance.owner.frames import Broken, Frames, Gone, Peer, Stalled, overflow_uid, peer_of
 from sfumato.governance.settings import OWNER as PREFIX
 
-__all__ = ["PREFIX", "RemoteLedger", "is_socket", "socket_of"]
+__all__ = ["PREFIX", "RemoteLedger", "check_owner", "is_socket", "socket_of"]
 
 NO_KEY = (
     "an owner process hands out no key, and a vault that charges through it signs with one of its own; nothing was "
@@ -70,7 +70,7 @@ class _Connection:
         try:
             self._socket.settimeout(PATIENCE)
             self._socket.connect(str(place))
-            _check_owner(place, credentials(self._socket))
+            check_owner(place, credentials(self._socket))
         except OSError as wrong:
             self.close()
             raise LedgerError(
@@ -397,7 +397,7 @@ def _reservation(reply: said.ReservedReply) -> Reservation:
     return Reservation(number=reply.number, cost=reply.cost, account=reply.account, reads=reply.reads)
 
 
-def _check_owner(place: Path, peer: Peer) -> None:
+def check_owner(place: Path, peer: Peer) -> None:
     """Refuse a process that is not of the user whose folder the socket lies in: it could say that all was charged."""
     owner = place.parent.stat().st_uid
     if peer.uid != owner or owner == overflow_uid():

@@ -1,9 +1,12 @@
 """How a generator learns: from noisy weights of a critic, noisy shares of values and a public seed. No data here."""
 
 import copy
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.func import functional_call
@@ -64,6 +67,34 @@ class GeneratorCourse:
         self._own, self._others = (torch.Generator().manual_seed(seed + place) for place in (1, 2))
         self._turns = 0
 
+    def draw_anew(self, seed: int, number: int) -> None:
+        """Draw from here on as in this round of a run with this seed, whatever was drawn before. Public."""
+        digest = hashlib.sha256(f"round {number} of a generator {seed}".encode()).digest()
+        first = int.from_bytes(digest[:6], "big")
+        self._own, self._others = (torch.Generator().manual_seed(first + place) for place in (1, 2))
+
+    def kept(self) -> npt.NDArray[np.float64]:
+        """All that the generator has learned, its optimizer and its running mean, as one vector. Public."""
+        now = list(self._generator.parameters())
+        memory = [self._optimizer.state[one][name] for name in ("exp_avg", "exp_avg_sq") for one in now]
+        parts = [one.detach().flatten() for one in (*now, *self.averaged.parameters(), *memory)]
+        return np.asarray(torch.cat(parts).double().numpy())
+
+    def take_up(self, kept: npt.NDArray[np.float64], turns: int) -> None:
+        """Be as :meth:`kept` says, after so many turns."""
+        now, mean = list(self._generator.parameters()), list(self.averaged.parameters())
+        parts = torch.split(torch.from_numpy(kept.copy()).float(), [one.numel() for one in now] * 4)
+        count, self._turns = len(now), turns
+        with torch.no_grad():
+            for one, part in zip((*now, *mean), parts, strict=False):
+                one.copy_(part.reshape(one.shape))
+        for place, one in enumerate(now):
+            self._optimizer.state[one] = {
+                "step": torch.tensor(float(turns * self.settings.steps)),
+                "exp_avg": parts[2 * count + place].reshape(one.shape).clone(),
+                "exp_avg_sq": parts[3 * count + place].reshape(one.shape).clone(),
+            }
+
     def fakes(self, number: int) -> Tensor:
         """Rows for the critic to learn from, which no gradient goes through."""
         with torch.no_grad():
@@ -118,6 +149,10 @@ class PairOptimizer(torch.optim.Optimizer):
     def __init__(self, parameters: Sequence[Tensor], *, course: GeneratorCourse, lr: float) -> None:
         super().__init__(parameters, {"lr": lr})
         self._course, self._steps = course, 0
+
+    def go_on(self, steps: int) -> None:
+        """Go on as after so many steps, whose mean was given back."""
+        self._steps = steps
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # a run has one gradient a step, and no closure

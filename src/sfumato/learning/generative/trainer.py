@@ -17,8 +17,10 @@ from sfumato.errors import BudgetExceeded, InvalidInput, NotDeclared, Refused, S
 from sfumato.gate.session import SessionGate
 from sfumato.learning.generative.cell_rows import CellRows
 from sfumato.learning.generative.course import GeneratorCourse, GeneratorSettings, NetworkOptimizer, PairOptimizer
+from sfumato.learning.generative.critic_rounds import CRITIC_RATES, critic_of, loss_of
 from sfumato.learning.generative.generated import MOST_ROWS, GeneratedTable, GeneratorQuality, RowMaker
-from sfumato.learning.generative.networks import CellCritic, NetworkCritic, PairCritic, begun
+from sfumato.learning.generative.networks import CellCritic
+from sfumato.learning.person_updates import Loss
 from sfumato.learning.progress import bar
 from sfumato.learning.trainer import Plan, Trainer
 from sfumato.learning.units import Units
@@ -36,7 +38,6 @@ __all__ = ["GeneratorTrainer"]
 
 STEPS = 500
 BATCH = 1024
-RATES = {"pairs": 0.5, "network": 1e-3}
 
 
 class GeneratorTrainer:
@@ -80,8 +81,8 @@ class GeneratorTrainer:
             raise InvalidInput("marginals is the part of ε for noisy shares of values, at most a half; nothing done.")
         if settings is not None and type(settings) is not GeneratorSettings:
             raise InvalidInput("settings are learning.GeneratorSettings(…); nothing was done.")
-        if settings is not None and settings.critic not in RATES:
-            raise InvalidInput(f"critic is one of {', '.join(RATES)}; nothing was done.")
+        if settings is not None and settings.critic not in CRITIC_RATES:
+            raise InvalidInput(f"critic is one of {', '.join(CRITIC_RATES)}; nothing was done.")
         self._gate, self._table, self._settings = gate, table, settings or GeneratorSettings()
         self._clip = positive(self._critic(0).clip if clip is None else clip, "clip")
         rows = CellRows(table, self._asked.columns)
@@ -98,6 +99,11 @@ class GeneratorTrainer:
 
     def __repr__(self) -> str:
         return f"<generator of {len(self._asked.columns)} columns, from {self._units!r}>"
+
+    def across_sites(self) -> tuple[CellCritic, Loss, Units]:
+        """What a site of a consortium brings: a critic that has learned nothing, its loss, and the unread rows."""
+        critic = self._critic(0)
+        return critic, loss_of(critic), self._units
 
     def plan(
         self,
@@ -143,7 +149,7 @@ class GeneratorTrainer:
         plan = self.plan(epsilon=epsilon, delta=delta, steps=steps, epochs=epochs, batch=batch)
         self._check_rows(rows)
         self._check_left(Budget.asked(epsilon=epsilon, delta=delta))
-        rate = RATES[self._settings.critic] if lr is None else float(positive(lr, "lr"))
+        rate = CRITIC_RATES[self._settings.critic] if lr is None else float(positive(lr, "lr"))
         marginals, shares, total = self._shares(Budget.asked(epsilon=epsilon, delta=delta))
         try:
             seed = secrets.randbits(48) if self._seed is None else self._seed
@@ -172,9 +178,7 @@ class GeneratorTrainer:
 
     def _critic(self, seed: int) -> CellCritic:
         """A critic that has learned nothing, by a seed."""
-        if self._settings.critic == "pairs":
-            return PairCritic(self._asked.sizes)
-        return begun(lambda: NetworkCritic(self._asked.sizes, hidden=self._settings.critic_hidden), seed)
+        return critic_of(self._asked.sizes, self._settings, seed)
 
     def _optimizer(
         self, given: Sequence[Tensor], critic: CellCritic, course: GeneratorCourse, rate: float
@@ -184,11 +188,7 @@ class GeneratorTrainer:
         return NetworkOptimizer(given, critic=critic, course=course, clip=float(self._clip), lr=rate)
 
     def _trainer(self, critic: CellCritic) -> Trainer:
-        def loss(judged: Tensor, targets: Tensor) -> Tensor:
-            del targets
-            return critic.deemed_real(judged)
-
-        return self._trainers(self._gate, critic, loss, data=self._units, clip=self._clip)
+        return self._trainers(self._gate, critic, loss_of(critic), data=self._units, clip=self._clip)
 
     def _check_rows(self, rows: int | None) -> None:
         if rows is not None:
