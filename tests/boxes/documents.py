@@ -29,6 +29,7 @@ PROGRAMS = st.builds(
     seconds=st.fractions(min_value=Fraction(1, 100), max_value=100, max_denominator=1000),
     memory=st.integers(1, 2**20),
     interpreter=st.sampled_from(["CPython 3.12.1", "CPython 3.13.0"]),
+    imported=st.sampled_from([(), ("pandas",)]),
     libraries=st.lists(st.sampled_from(["pandas 2.2.3 sha256:00", "pyarrow 20.0.0 sha256:01"]), unique=True).map(tuple),
     not_hidden=st.sampled_from(["a clock", "caches"]),
     control_groups=st.booleans(),

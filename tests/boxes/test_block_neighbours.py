@@ -25,6 +25,7 @@ PROGRAM = SealedProgram(
     seconds=Fraction(1),
     memory=512,
     interpreter="CPython",
+    imported=(),
     libraries=(),
     not_hidden="a clock",
 )

@@ -44,6 +44,7 @@ def unboxed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(slots, "answers_of_blocks", answers)
     monkeypatch.setattr(self_test, "tested_level", lambda: BoxLevel.NAMESPACES)
+    monkeypatch.setattr(self_test, "check_starts", lambda limits: None)
     return ran
 
 
@@ -128,6 +129,29 @@ def test_a_box_that_leaks_is_refused_before_anything_is_spent(monkeypatch: pytes
         asked(vault, table).release(epsilon=5)
     assert vault.spent == sf.Budget.none()
     self_test.tested_level.cache_clear()
+
+
+def test_a_library_that_fails_to_be_imported_costs_nothing() -> None:
+    """It is part of Python by name, and of none on Linux."""
+    vault, table = opened()
+    with pytest.raises(Unsupported, match="a library could not be imported"):
+        asked(vault, table, limits=BoxLimits(libraries=("winreg",))).release(epsilon=5)
+    assert vault.spent == sf.Budget.none()
+
+
+def test_one_program_is_asked_for_one_number_and_for_two() -> None:
+    """Questions share the program, and each has its own size of the answer."""
+    vault, table = opened()
+    one = asked(vault, table, code="def analyse(rows): return 4")
+    asked(vault, table, code="def analyse(rows): return 4", bounds={"x": (0, 8), "y": (0, 8)})
+    assert one.release(epsilon=10**5)["answer"].values[0] == pytest.approx(4, abs=0.01)
+
+
+def test_ids_that_do_not_compare_exactly_are_refused_before_anything_is_spent() -> None:
+    vault, table = opened(rows=pa.table({"id": [0.5, 1.5], "days": [1.0, 2.0]}))
+    with pytest.raises((InvalidInput, Unsupported)):
+        asked(vault, table).release(epsilon=5)
+    assert vault.spent == sf.Budget.none()
 
 
 def test_what_is_no_table_of_this_vault_or_has_no_persons_is_refused() -> None:

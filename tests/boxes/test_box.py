@@ -68,6 +68,8 @@ def test_rows_are_a_frame_of_pandas_where_it_is_loaded() -> None:
         pytest.param("import os; os.write(1, b'x' * 10_000_000)", id="floods"),
         pytest.param("def analyse(rows): return 'a word'", id="word"),
         pytest.param("def analyse(rows): return float('nan')", id="nan"),
+        pytest.param("def analyse(rows): return 1e999", id="infinity", marks=pytest.mark.long),
+        pytest.param("def analyse(rows): return 10 ** 400", id="huge", marks=pytest.mark.long),
         pytest.param("def analyse(rows): return [1, 2]", id="more", marks=pytest.mark.long),
         pytest.param("def analyse(rows): raise SystemExit(7)", id="exit"),
         pytest.param("import os; os._exit(7)", id="exit at once", marks=pytest.mark.long),

@@ -35,7 +35,8 @@ __all__ = ["NOT_HIDDEN", "Box", "BoxLevel", "BoxLimits", "WarmBox", "box_level",
 
 NOT_HIDDEN = (
     "a program can read a clock and the number of its processor; it shares caches of the processor and of files with "
-    "what ran before it; where it crashes, the log of the kernel may show an address that it chose"
+    "what ran before it; where it crashes, the log of the kernel may show an address that it chose; on a host that is "
+    "too busy for its slots a run ends later, by steps of a fixed length"
 )
 _LONGEST_START, _CLEARING = 60.0, 0.1
 _PIECE, _ROWS_AT_ONCE = 1 << 16, 1 << 14

@@ -38,7 +38,8 @@ def places_of(hashes: pa.Array, blocks: int) -> Array:
     >>> places_of(pa.array(["00000000000f", "000000000010"]), 10).tolist()
     [5, 6]
     """
-    signs = np.frombuffer("".join(hashes.to_pylist()).encode("ascii"), dtype=np.uint8).reshape(-1, DIGITS)
+    written = hashes.to_numpy(zero_copy_only=False).astype(f"S{DIGITS}")
+    signs = written.view(np.uint8).reshape(-1, DIGITS)
     digits = np.where(signs > ord("9"), signs - (ord("a") - 10), signs - ord("0")).astype(np.int64)
     return (digits @ (16 ** np.arange(DIGITS - 1, -1, -1, dtype=np.int64))) % blocks
 

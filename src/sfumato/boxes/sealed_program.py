@@ -21,8 +21,8 @@ class SealedProgram:
 
     A block has ``seconds`` of time, which are waited out, and ``memory`` in MiB; ``control_groups`` says whether the
     host holds a box to that by a control group besides. ``interpreter`` and ``libraries`` are what it ran with, each
-    library with the SHA-256 of its files, and ``not_hidden`` what a box of this level does not hide. Public: every
-    field; another one makes another question.
+    library with the SHA-256 of its files, ``imported`` those of them that were there before the rows came, and
+    ``not_hidden`` is what a box of this level does not hide. Public: every field; another one makes another question.
     """
 
     KIND: ClassVar[str] = "program.sealed"
@@ -32,6 +32,7 @@ class SealedProgram:
     seconds: Fraction
     memory: int
     interpreter: str
+    imported: tuple[str, ...]
     libraries: tuple[str, ...]
     not_hidden: str
     control_groups: bool = False
@@ -43,5 +44,5 @@ class SealedProgram:
             raise InvalidInput("the level of a box is A or B; nothing was done.")
         object.__setattr__(self, "seconds", positive(self.seconds, "seconds"))
         natural(self.memory, "memory")
-        for text in (self.interpreter, self.not_hidden, *self.libraries):
+        for text in (self.interpreter, self.not_hidden, *self.imported, *self.libraries):
             check_name(text, "what a program ran with")

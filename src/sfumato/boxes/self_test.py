@@ -11,7 +11,7 @@ import pyarrow as pa
 from sfumato.boxes.box import Box, BoxLevel, BoxLimits, box_level
 from sfumato.errors import Refused
 
-__all__ = ["ATTEMPTS", "tested_level", "ways_out"]
+__all__ = ["ATTEMPTS", "check_starts", "tested_level", "ways_out"]
 
 _KNOWN = 12.0  # what a box says that works
 
@@ -80,3 +80,10 @@ def tested_level() -> BoxLevel:
             "host where namespaces, Landlock and filters of system calls work."
         )
     return level
+
+
+@cache
+def check_starts(limits: BoxLimits) -> None:
+    """Refuse limits that no box starts with, such as a library that fails to be imported. Reads nothing."""
+    with Box(limits=limits).warm() as box:
+        box.ready()

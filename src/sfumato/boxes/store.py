@@ -3,7 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
@@ -100,7 +100,7 @@ class BoxStore(DataStore[BlockQuery]):
         held, dataset = self._held(table)
         query = BlockMean(
             dataset=dataset,
-            program=self._sealed(code, bounds, limits),
+            program=self._sealed(code, limits),
             given=_given(held, columns),
             answers=_answers(bounds, missing),
             blocks=blocks,
@@ -131,7 +131,7 @@ class BoxStore(DataStore[BlockQuery]):
         held, dataset = self._held(table)
         query = BlockQuantiles(
             dataset=dataset,
-            program=self._sealed(code, bounds, limits),
+            program=self._sealed(code, limits),
             given=_given(held, columns),
             answers=_answers(bounds, missing),
             blocks=blocks,
@@ -169,10 +169,11 @@ class BoxStore(DataStore[BlockQuery]):
                 f"boxes of level {query.program.level} run on this host, and level {self._floor} is required; nothing "
                 "was read and nothing was spent. Run on a host with gVisor, or ask the steward."
             )
-        from sfumato.boxes.self_test import tested_level
+        from sfumato.boxes.self_test import check_starts, tested_level
 
         if tested_level().value != query.program.level:
             raise Refused("boxes of this host have another level by now; nothing was read and nothing was spent.")
+        check_starts(self._programs[query.program].limits)
 
     def stored(self, query: BlockQuery) -> Mapping[Dataset, Stored]:
         """What the rows of the table are known by."""
@@ -202,7 +203,8 @@ class BoxStore(DataStore[BlockQuery]):
         assert isinstance(held.unit, User | Family)  # noqa: S101 - the sensitivity refuses others
         rows, hashes = rows_by_person(held.source, query.given, person=held.unit.column, secret=self._secret().hex())
         blocks = blocks_of(rows, hashes, query.blocks)
-        return exact_numbers(query, answers_of_blocks(Box(limits=ready.limits), ready.code, blocks))
+        limits = replace(ready.limits, numbers=len(query.answers))  # each question has its own
+        return exact_numbers(query, answers_of_blocks(Box(limits=limits), ready.code, blocks))
 
     def _held(self, table: object) -> tuple[HeldRows, Dataset]:
         held = held_rows(table)
@@ -216,15 +218,12 @@ class BoxStore(DataStore[BlockQuery]):
         self._tables[dataset] = held
         return held, dataset
 
-    def _sealed(self, code: str, bounds: Bounds, limits: "BoxLimits | None") -> SealedProgram:
+    def _sealed(self, code: str, limits: "BoxLimits | None") -> SealedProgram:
         """What a certificate will say of a program; its text is kept for the run."""
-        from dataclasses import replace
-
         from sfumato.boxes.box import NOT_HIDDEN, Box, BoxLevel, BoxLimits, encoded
         from sfumato.boxes.packages import packages_of
 
-        numbers = len(bounds) if isinstance(bounds, Mapping) else 1
-        chosen = replace(BoxLimits() if limits is None else limits, numbers=numbers)
+        chosen = BoxLimits() if limits is None else limits
         Box(limits=chosen)  # refused where this host can shut no box
         sealed = SealedProgram(
             code=hashlib.sha256(encoded(code)).hexdigest(),
@@ -232,6 +231,7 @@ class BoxStore(DataStore[BlockQuery]):
             seconds=chosen.seconds,
             memory=chosen.memory,
             interpreter=f"{platform.python_implementation()} {platform.python_version()}",
+            imported=chosen.libraries,
             libraries=tuple(map(str, packages_of(chosen.libraries))),
             not_hidden=NOT_HIDDEN,
         )

@@ -16,7 +16,7 @@ from sfumato.errors import Unsupported
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-__all__ = ["DIGITS", "keyed_hash", "md5"]
+__all__ = ["DIGITS", "keyed_digits", "keyed_hash", "md5"]
 
 DIGITS = 12  # 48 bits, which DuckDB holds without a pointer; a tie is broken by the caller and harms nobody
 
@@ -28,13 +28,18 @@ def keyed_hash(secret: str, parts: Sequence[ir.Value], dialect: Dialect, *, miss
     person contributes holds for every secret and for every function in place of the hash; text that tells its parts
     apart only keeps the choice fair.
     """
+    return dialect.ordered(keyed_digits(secret, parts, missing=missing))
+
+
+def keyed_digits(secret: str, parts: Sequence[ir.Value], *, missing: bool = False) -> ir.Value:
+    """The same hash as :data:`DIGITS` hexadecimal digits, which is text on every engine."""
     import ibis
 
     text: ir.Value = ibis.literal(f"{len(secret)}:{secret}")
     for place, part in enumerate(parts):
         written = _written(part, last=place == len(parts) - 1)
         text = text + (ibis.coalesce(written, "-") if missing else written)
-    return dialect.ordered(md5(text).substr(0, DIGITS))
+    return md5(text).substr(0, DIGITS)
 
 
 def md5(text: ir.Value) -> ir.Value:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sfumato.engines.dialects import dialect_of
-from sfumato.engines.keyed_hash import keyed_hash
+from sfumato.engines.keyed_hash import keyed_digits
 from sfumato.engines.sources import Source
 
 if TYPE_CHECKING:
@@ -24,6 +23,6 @@ def rows_by_person(source: Source, columns: Sequence[str], *, person: str, secre
         prefix = "person_hash"
         while any(name.casefold() == prefix for name in known.columns):
             prefix += "_"
-        hashed = known.mutate(**{prefix: keyed_hash(secret, [known[person]], dialect_of(known))})
+        hashed = known.mutate(**{prefix: keyed_digits(secret, [known[person]])})
         found = hashed.select(*dict.fromkeys(columns), prefix).to_pyarrow()
     return found.drop_columns([prefix]), found[prefix].combine_chunks()
