@@ -199,7 +199,7 @@ class WarmBox:
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         for part in parts:
             for piece in (struct.pack("<Q", len(part)), part):
-                _write(self._process.stdin.fileno(), piece, until)
+                write_within(self._process.stdin.fileno(), piece, until)
 
 
 class _Frames:
@@ -287,7 +287,7 @@ def encoded(code: str) -> bytes:
     return written
 
 
-def _write(descriptor: int, data: bytes, until: float) -> None:
+def write_within(descriptor: int, data: bytes, until: float) -> None:
     """Write into a pipe that does not block, until the end of the time; what a closed pipe misses is left."""
     left = memoryview(data)
     while left and (rest := until - time.monotonic()) > 0:

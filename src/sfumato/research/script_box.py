@@ -149,7 +149,7 @@ class _Line:
         return body if len(body) == length else None
 
     def _send(self, body: bytes, until: float) -> None:
-        box._write(self._in, _HEAD.pack(len(body)) + body, until)
+        box.write_within(self._in, _HEAD.pack(len(body)) + body, until)
 
     def _read(self, length: int, until: float) -> bytes:
         parts = bytearray()
