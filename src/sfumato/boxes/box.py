@@ -31,7 +31,18 @@ from sfumato.boxes.seccomp import final_filter, starting_filter
 from sfumato.core.exact import natural, positive
 from sfumato.errors import InvalidInput, Unsupported
 
-__all__ = ["NOT_HIDDEN", "Box", "BoxLevel", "BoxLimits", "WarmBox", "box_level", "encoded"]
+__all__ = [
+    "NOT_HIDDEN",
+    "Box",
+    "BoxLevel",
+    "BoxLimits",
+    "WarmBox",
+    "box_command",
+    "box_level",
+    "box_setup",
+    "encoded",
+    "write_within",
+]
 
 NOT_HIDDEN = (
     "a program can read a clock and the number of its processor; it shares caches of the processor and of files with "
@@ -128,7 +139,7 @@ class Box:
             program.write(starting_filter())
             program.seek(0)
             process = subprocess.Popen(  # noqa: S603 - a fixed command
-                _command(program.fileno(), packages_of(self.limits.libraries)),
+                box_command(program.fileno(), packages_of(self.limits.libraries)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -154,7 +165,7 @@ class WarmBox:
         self._process, self._limits, self._shut = process, limits, False
         assert process.stdin is not None  # noqa: S101 - it is a pipe
         os.set_blocking(process.stdin.fileno(), False)
-        self._send(time.monotonic() + _LONGEST_START, json.dumps(_setup(limits)).encode())
+        self._send(time.monotonic() + _LONGEST_START, json.dumps(box_setup(limits)).encode())
 
     def ready(self, *, seconds: float = _LONGEST_START) -> None:
         """Wait until the box is shut and its libraries are there; refused where it does not get there."""
@@ -222,7 +233,7 @@ class _Frames:
         """The pipe stays open."""
 
 
-def _command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
+def box_command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
     """Bubblewrap with nothing but an interpreter and these packages to read."""
     found = shutil.which("bwrap")
     assert found is not None  # noqa: S101 - a box was made
@@ -259,7 +270,7 @@ def _installed() -> list[str]:
     return [str(place) for place in dict.fromkeys(places) if place.is_dir() and not place.is_symlink()]
 
 
-def _setup(limits: BoxLimits) -> dict[str, object]:
+def box_setup(limits: BoxLimits) -> dict[str, object]:
     cores = sorted(os.sched_getaffinity(0))
     core = cores[-1] if limits.core is None else limits.core
     return {

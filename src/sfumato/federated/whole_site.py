@@ -25,7 +25,7 @@ class WholeSite:
     """
 
     def __init__(self, hospital: Hospital, training: "Callable[[], TrainingSite]", *, agreement: SiteAgreement) -> None:
-        self._hospital, self._make, self._agreement = hospital, training, agreement
+        self._hospital, self._begin, self._agreement = hospital, training, agreement
         self._training: TrainingSite | None = None
         self._turn = Lock()
 
@@ -40,7 +40,7 @@ class WholeSite:
             return self._hospital.answer(request)
         with self._turn:
             if self._training is None:
-                self._training = self._make()
+                self._training = self._begin()
         return self._training.answer(request)
 
     def close(self) -> None:

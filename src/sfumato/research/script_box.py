@@ -100,7 +100,7 @@ class ScriptBox:
 
     def _setup(self) -> dict[str, object]:
         usual = box.BoxLimits(libraries=self.libraries)
-        own = box._setup(usual)
+        own = box.box_setup(usual)
         readable = own["readable"]
         assert isinstance(readable, list)  # noqa: S101 - as it is made there
         return {
@@ -176,7 +176,7 @@ def _answered(body: bytes, answer: Callable[[Document], Document]) -> bytes | No
 
 def _command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
     """The command of a box, with this package beside the others and the program for scripts."""
-    words = list(box._command(filter_at, packages))
+    words = list(box.box_command(filter_at, packages))
     ours = Path(sfumato.__file__).parent
     place = words.index("--dir")
     added = ["--ro-bind", inside_script.__file__, "/inside_script.py", "--ro-bind", str(ours), f"{_OURS}/sfumato"]
