@@ -271,6 +271,7 @@ def _installed() -> list[str]:
 
 
 def box_setup(limits: BoxLimits) -> dict[str, object]:
+    """What the program in a box is told before it shuts itself in."""
     cores = sorted(os.sched_getaffinity(0))
     core = cores[-1] if limits.core is None else limits.core
     return {
