@@ -44,6 +44,9 @@ def test_what_is_asked_stands_in_the_first_comment() -> None:
         CODE.replace("epsilon = 0.5", "epsilon = -1"),
         CODE.replace("epsilon = 0.5", "epsilon"),
         CODE.replace("blocks = 10", "blocks = 1"),
+        CODE.replace("blocks = 10", "libraries = 5"),
+        CODE.replace("blocks = 10", "libraries = [[1]]"),
+        CODE.replace("blocks = 10", "memory = 1000000000"),
     ):
         with pytest.raises(SfumatoError):
             wanted_of(wrong)

@@ -41,6 +41,7 @@ __all__ = [
     "box_level",
     "box_setup",
     "encoded",
+    "most_memory",
     "write_within",
 ]
 
@@ -53,6 +54,7 @@ _LONGEST_START, _CLEARING = 60.0, 0.1
 _PIECE, _ROWS_AT_ONCE = 1 << 16, 1 << 14
 _LONGEST_CODE = 1 << 20
 _PACKAGES = "/packages"
+_USUAL_MEMORY = 4096  # that of a script, which imports more than a block
 
 
 class BoxLevel(Enum):
@@ -67,7 +69,7 @@ class BoxLimits:
     """What one block gets: ``seconds`` of time, which are always waited out, and ``memory`` in MiB of address space.
 
     A program is stopped a tenth of the time before the end, so that its memory is cleared when the next one starts.
-    ``numbers`` is the size of the answer. Public: every field.
+    ``numbers`` is the size of the answer. No box has more memory than :func:`most_memory`. Public: every field.
     """
 
     seconds: Fraction = Fraction(2)
@@ -80,7 +82,7 @@ class BoxLimits:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seconds", positive(self.seconds, "seconds"))
-        natural(self.memory, "memory", least=512)
+        natural(self.memory, "memory", least=512, most=most_memory())
         natural(self.numbers, "numbers", most=10_000)
         given: object = self.libraries
         if isinstance(given, str) or not all(name.isidentifier() for name in self.libraries):
@@ -99,6 +101,19 @@ class BoxLimits:
             "MEMLOCK": 0,
             "MSGQUEUE": 0,
         }
+
+
+def most_memory() -> int:
+    """How many MiB a box may have: half of what the host has, and what a box has if nothing is said in any case.
+
+    A program that takes all memory of the host ends other processes: the run, or the box of the next block. Who sees
+    that a run ended would learn what is in a block, without noise.
+
+    >>> most_memory() >= BoxLimits().memory
+    True
+    """
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return max(_USUAL_MEMORY, pages * size >> 21)
 
 
 def box_level() -> BoxLevel | None:

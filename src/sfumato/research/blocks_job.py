@@ -53,9 +53,12 @@ def wanted_of(code: str) -> BlocksWanted:
     if missing or not set(said) <= set(_KNOWN):
         raise InvalidInput(f"the first comment needs {', '.join(_NEEDED)}, and may say {', '.join(_KNOWN[4:])}.")
     columns, bounds, median = said["columns"], said["bounds"], said.get("median", False)
-    shaped = isinstance(columns, list) and columns and all(isinstance(name, str) for name in columns)
+    libraries = said.get("libraries", ["pandas"])
+    shaped = _names(columns) and bool(columns) and _names(libraries)
     if not shaped or not isinstance(bounds, list) or len(bounds) != 2 or type(median) is not bool:
-        raise InvalidInput("columns are a list of names, bounds two numbers, median true or false; nothing was run.")
+        raise InvalidInput(
+            "columns and libraries are lists of names, bounds two numbers, median true or false; nothing was run."
+        )
     return BlocksWanted(
         table=str(said["table"]),
         columns=tuple(columns),
@@ -66,9 +69,13 @@ def wanted_of(code: str) -> BlocksWanted:
         limits=BoxLimits(
             seconds=positive(said.get("seconds", 2), "seconds"),
             memory=said.get("memory", 2048),
-            libraries=tuple(said.get("libraries", ("pandas",))),
+            libraries=tuple(libraries),
         ),
     )
+
+
+def _names(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(name, str) for name in given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,13 +86,15 @@ class ResearchEnvironment:
     Guarantee: no program sees rows; three things must hold before anything leaves, and each blocks by itself. Access:
     the program was signed by somebody of a project that the board approved, and approved itself. Minimisation: it
     names approved columns alone. Guarantee: what leaves is a certificate of a release that was charged to the account
-    of the project. Assumes: this process is the steward's. Sensitive: ``data``.
+    of the project. ``reads`` are the first and the last day of all data, by which accounts with windows of time are
+    charged; nobody who asks can say others. Assumes: this process is the steward's. Sensitive: ``data``.
     """
 
     ledger: Ledger
     data: OfferedData
     key: SigningKey | Path | None = None
     slot: Fraction = SLOT
+    reads: tuple[str, str] | None = None
     jobs: Mapping[str, ResearchJob] = field(default_factory=lambda: JOBS)
 
     def served(self, project: Project) -> ServedProject:
@@ -104,6 +106,7 @@ class ResearchEnvironment:
             purpose=project.purpose,
             recipient=project.recipient,
             key=self.key,
+            reads=self.reads,
         )
         return ServedProject(project, vault, self.data, slot=self.slot)
 

@@ -9,13 +9,17 @@ from collections.abc import Iterator
 
 from sfumato.core.query import Query
 from sfumato.core.units import Family, Unit, User
-from sfumato.errors import NotDeclared, Refused
+from sfumato.engines.expressions import Cased, CaseWhen, Cast, Cut, Ending, Replaced, Slice, Trimmed
+from sfumato.errors import InvalidInput, NotDeclared, Refused
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.partition_selection import PartitionSelection
 from sfumato.tables.question_parts import STEPS
 from sfumato.tables.schema import Schema
 
-__all__ = ["check_person_column", "narrowed"]
+__all__ = ["check_depth", "check_person_column", "narrowed"]
+
+MOST_DEPTH = 6
+_MADE = (Cased, Cast, CaseWhen, Cut, Ending, Replaced, Slice, Trimmed)
 
 
 def narrowed(schema: Schema, columns: tuple[str, ...]) -> Schema:
@@ -52,6 +56,27 @@ def check_person_column(query: Query, unit: Unit, approved: frozenset[str]) -> N
                 f"the project is not approved for the column {unit.column!r}, which tells persons apart; nothing was "
                 "read and nothing was spent. Ask about other columns, or count persons."
             )
+
+
+def check_depth(query: Query) -> None:
+    """Refuse texts made of texts made of texts: an engine writes each out at least twice in the next.
+
+    The time that a question takes would grow without an end with the question, and with it what time can tell of rows.
+    """
+    if _depth(query) > MOST_DEPTH:
+        raise InvalidInput(
+            f"a question makes texts, cases and casts of one another up to {MOST_DEPTH} times; nothing was read and "
+            "nothing was spent. Ask in simpler terms."
+        )
+
+
+def _depth(part: object) -> int:
+    if isinstance(part, tuple):
+        return max(map(_depth, part), default=0)
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return 0
+    inner = max((_depth(getattr(part, field.name)) for field in dataclasses.fields(part)), default=0)
+    return inner + isinstance(part, _MADE)
 
 
 def _named(part: object) -> Iterator[str]:

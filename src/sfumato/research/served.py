@@ -4,13 +4,14 @@ Helpful words come before the charge, from public facts and the ledger alone. Af
 went wrong, and every answer, good or bad, leaves at the end of a slot of time.
 """
 
+import hashlib
 import math
 import time
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from sfumato.boxes.block_answers import BlockMean, BlockQuantiles
-from sfumato.core.documents import Document, parse
+from sfumato.core.documents import Document, canonical, parse
 from sfumato.core.exact import positive
 from sfumato.core.query import Query
 from sfumato.core.question import Intended
@@ -20,7 +21,7 @@ from sfumato.governance.research_entries import Project
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.research import messages as said
 from sfumato.research.export import ReleaseExport
-from sfumato.research.minimal import check_person_column, narrowed
+from sfumato.research.minimal import check_depth, check_person_column, narrowed
 from sfumato.tables.question_parts import TABLE_QUERIES
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
@@ -30,7 +31,7 @@ __all__ = ["FAILED", "SLOT", "OfferedData", "ServedProject"]
 
 SLOT = Fraction(1, 2)
 """Seconds: an answer leaves at a whole number of them after its question."""
-MOST_QUERY = 2**20
+MOST_QUERY = 2**16
 MOST_QUESTIONS = 100
 FAILED = EngineFailed(
     "the research environment gave no answer. What was charged counts; nothing was released. Tell its steward."
@@ -125,6 +126,7 @@ class ServedProject:
             raise InvalidInput("the question is nested too deeply; nothing was done.") from None
         if type(query) not in TABLE_QUERIES:
             raise Unsupported("this is no question about a table; nothing was read and nothing was spent.")
+        check_depth(query)
         self._check_columns(query)
         found: Query = query
         return found
@@ -141,32 +143,33 @@ class ServedProject:
     def _fits(self, request: said.FittingRequest) -> said.CostReply:
         if len(request.questions) != len(request.known) or len(request.questions) > MOST_QUESTIONS:
             raise InvalidInput(f"up to {MOST_QUESTIONS} questions are asked together; nothing was done.")
+        _check_days(request.reads)
         intended = [
             Intended(
                 query=self._query(asked),
                 spend=asked.spend,
                 fresh=asked.fresh,
-                idempotency=asked.idempotency,
+                idempotency=self._key(asked.idempotency),
                 known=known,
             )
             for asked, known in zip(request.questions, request.known, strict=True)
         ]
-        return said.CostReply(cost=self.vault.check_fits(intended, reads=request.reads))
+        return said.CostReply(cost=self.vault.check_fits(intended))
 
     def _asked(self, asked: said.AskedQuestion) -> Document:
-        query = self._query(asked)
+        _check_days(asked.reads)
+        query, key = self._query(asked), self._key(asked.idempotency)
         gate = self.vault if asked.limit is None else self.vault.limited(asked.limit)
         if not asked.even_if_useless:
-            one = Intended(query=query, spend=asked.spend, fresh=asked.fresh, idempotency=asked.idempotency)
-            gate.check_fits([one], reads=asked.reads)
+            gate.check_fits([Intended(query=query, spend=asked.spend, fresh=asked.fresh, idempotency=key)], reads=None)
         began = time.monotonic()
         try:
             release = gate.release(
                 query,
                 asked.spend,
                 fresh=asked.fresh,
-                idempotency=asked.idempotency,
-                reads=asked.reads,
+                idempotency=key,
+                reads=None,  # those of the environment
                 even_if_useless=asked.even_if_useless,
             )
             reply: Document = said.CertificateReply(
@@ -179,7 +182,23 @@ class ServedProject:
         self._wait_since(began)
         return reply
 
+    def _key(self, idempotency: str | None) -> str | None:
+        """The name under which a key of this project stands in the record, where no other project can ask for it."""
+        if idempotency is None:
+            return None
+        whole = canonical([self.project.name, idempotency]).encode()
+        return f"research {hashlib.sha256(whole).hexdigest()}"
+
     def _wait_since(self, began: float) -> None:
         """Wait for the end of the slot, so that the time of an answer says little of what it took."""
         slot, spent = float(self._slot), time.monotonic() - began
         time.sleep(max(0.0, math.ceil(spent / slot) * slot - spent))
+
+
+def _check_days(reads: tuple[str, str] | None) -> None:
+    """Refuse days of whoever asks: nothing holds them against the rows, and windows are charged by them."""
+    if reads is not None:
+        raise Refused(
+            "which days are read is said by the research environment; nothing was read and nothing was spent. Leave "
+            "reads out."
+        )
