@@ -25,12 +25,14 @@ __all__ = [
     "ChargeOptions",
     "Confidence",
     "DatedChargeOptions",
+    "DaysRead",
     "FileAndTableOptions",
     "FileOptions",
     "Foresee",
     "Population",
     "SpendOptions",
     "charge_document",
+    "days_of",
     "deliver",
     "say_charge",
     "vault_for",
@@ -43,6 +45,10 @@ Confidence = Annotated[str, typer.Option(help="How sure the intervals are, such 
 Foresee = Annotated[bool, typer.Option("--preview", help="Show the expected error; reads nothing and spends nothing.")]
 Population = Annotated[
     int | None, typer.Option(min=1, help="A public bound on how many are protected, to judge a δ by.")
+]
+DaysRead = Annotated[
+    str | None,
+    typer.Option(metavar="FIRST/LAST", help="The days that are read, 2026-01-01/2026-01-31, for windows of time."),
 ]
 RELATION = "What makes neighbours: a unit more, or one replaced."
 
@@ -238,23 +244,28 @@ class ChargeOptions:
 class DatedChargeOptions(ChargeOptions):
     """The same, for the days that are read."""
 
-    reads: Annotated[
-        str | None,
-        typer.Option(metavar="FIRST/LAST", help="The days that are read, 2026-01-01/2026-01-31, for windows of time."),
-    ] = None
+    reads: DaysRead = None
 
     @property
     def days(self) -> tuple[str, str] | None:
         """The first and the last day that are read, if any are said."""
-        if self.reads is None:
-            return None
-        first, sign, last = self.reads.partition("/")
-        if not (first and sign and last):
-            raise InvalidInput(
-                f"{self.reads!r} is not a period of days; nothing was read and nothing was spent. "
-                "Say 2026-01-01/2026-01-31"
-            )
-        return first, last
+        return days_of(self.reads)
+
+
+def days_of(said: str | None) -> tuple[str, str] | None:
+    """The first and the last day of a period as it is written on the command line; refused where it is none.
+
+    >>> days_of("2026-01-01/2026-01-31")
+    ('2026-01-01', '2026-01-31')
+    """
+    if said is None:
+        return None
+    first, sign, last = said.partition("/")
+    if not (first and sign and last):
+        raise InvalidInput(
+            f"{said!r} is not a period of days; nothing was read and nothing was spent. Say 2026-01-01/2026-01-31"
+        )
+    return first, last
 
 
 def _place_of(data: str) -> Path | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from sfumato.cli.asked import DaysRead, days_of
 from sfumato.cli.ledger import Where, opened
 from sfumato.cli.output import AsJson, counted, say, say_json, say_line
 from sfumato.cli.reading import Published, Trusted, reading
@@ -176,6 +177,7 @@ def run(
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where certificates are written.")
     ] = Path(),
     key: ReleaseKey = None,
+    reads: DaysRead = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -190,7 +192,7 @@ def run(
 
     out.mkdir(parents=True, exist_ok=True)
     with opened(ledger) as book:
-        environment = _environment(book, data, schema, key)
+        environment = _environment(book, data, schema, key, reads)
         done: list[tuple[int, RunResult]] = []
         for program in (number,) if number is not None else book.research().waiting:
             try:
@@ -261,6 +263,7 @@ def serve(
     data: Held = None,
     schema: Schemas = None,
     key: ReleaseKey = None,
+    reads: DaysRead = None,
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
@@ -279,7 +282,7 @@ def serve(
     users = {uid_of(user): person for user, person in _pairs(allow, "--allow")}
     with opened(ledger) as book:
         server = ResearchServer(
-            _environment(book, data, schema, key),
+            _environment(book, data, schema, key, reads),
             socket,
             users=users,
             log=lambda words: say_line(words, error=True),
@@ -344,7 +347,7 @@ def _dry(
 
 
 def _environment(
-    book: "Ledger", data: list[str] | None, schema: list[Path] | None, key: Path | None
+    book: "Ledger", data: list[str] | None, schema: list[Path] | None, key: Path | None, reads: str | None
 ) -> "ResearchEnvironment":
     from sfumato.research.environment import ResearchEnvironment
 
@@ -353,7 +356,8 @@ def _environment(
         raise NotDeclared(
             "each dataset has its --data NAME=FILE and its --schema FILE, by the name in the schema; nothing was read."
         )
-    return ResearchEnvironment(ledger=book, data={name: (places[name], schemas[name]) for name in places}, key=key)
+    held = {name: (places[name], schemas[name]) for name in places}
+    return ResearchEnvironment(ledger=book, data=held, key=key, reads=days_of(reads))
 
 
 def _schemas(files: list[Path] | None) -> "dict[str, Schema]":
