@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.boxes import BlockMean, self_test, slots
+from sfumato.boxes import BlockMean, slots, trial
 from sfumato.boxes.block_answers import STEPS
 from sfumato.boxes.box import BoxLevel, BoxLimits
 from sfumato.core.question import Question
@@ -43,8 +43,8 @@ def unboxed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return [(float(names["analyse"](block)),) if block.num_rows else None for block in blocks]  # type: ignore[operator]
 
     monkeypatch.setattr(slots, "answers_of_blocks", answers)
-    monkeypatch.setattr(self_test, "tested_level", lambda: BoxLevel.NAMESPACES)
-    monkeypatch.setattr(self_test, "check_starts", lambda limits: None)
+    monkeypatch.setattr(trial, "tested_level", lambda: BoxLevel.NAMESPACES)
+    monkeypatch.setattr(trial, "check_starts", lambda limits: None)
     return ran
 
 
@@ -123,12 +123,12 @@ def test_a_floor_above_this_host_is_refused_before_anything_is_spent() -> None:
 
 def test_a_box_that_leaks_is_refused_before_anything_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     vault, table = opened()
-    self_test.tested_level.cache_clear()
-    monkeypatch.setattr(self_test, "ways_out", lambda box: ("a thread",))
+    trial.tested_level.cache_clear()
+    monkeypatch.setattr(trial, "ways_out", lambda box: ("a thread",))
     with pytest.raises(Refused, match="ways out: a thread"):
         asked(vault, table).release(epsilon=5)
     assert vault.spent == sf.Budget.none()
-    self_test.tested_level.cache_clear()
+    trial.tested_level.cache_clear()
 
 
 def test_a_library_that_fails_to_be_imported_costs_nothing() -> None:

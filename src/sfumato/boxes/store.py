@@ -169,7 +169,7 @@ class BoxStore(DataStore[BlockQuery]):
                 f"boxes of level {query.program.level} run on this host, and level {self._floor} is required; nothing "
                 "was read and nothing was spent. Run on a host with gVisor, or ask the steward."
             )
-        from sfumato.boxes.self_test import check_starts, tested_level
+        from sfumato.boxes.trial import check_starts, tested_level
 
         if tested_level().value != query.program.level:
             raise Refused("boxes of this host have another level by now; nothing was read and nothing was spent.")

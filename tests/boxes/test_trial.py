@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.boxes.box import Box, BoxLimits
 from sfumato.boxes.packages import packages_of
-from sfumato.boxes.self_test import ATTEMPTS, ways_out
+from sfumato.boxes.trial import ATTEMPTS, ways_out
 from sfumato.errors import InvalidInput
 from tests.parts import boxes
 
