@@ -1,4 +1,7 @@
-"""Examples that a vault holds for learning: inputs and targets of persons, and how questions are answered."""
+"""Examples that a vault holds for learning: inputs and targets of persons, and how questions are answered.
+
+Over 600 lines because a vault has one store for learning: each way in stands beside the checks of what can be asked.
+"""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
