@@ -51,7 +51,7 @@ bench-smoke: $(READY)    ## run each benchmark small and check what it writes, n
 	$(BIN)/python -m benchmarks --smoke
 
 lock: $(READY)           ## compile requirements.lock again from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --extra plots --extra graphs --extra postgres --extra spark --extra files --extra studies --extra learning --extra docs --extra dev --python-version 3.11 --universal \
+	uv pip compile pyproject.toml --extra plots --extra graphs --extra postgres --extra spark --extra files --extra studies --extra learning --extra server --extra docs --extra dev --python-version 3.11 --universal \
 		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet -o requirements.lock
 	$(BIN)/python scripts/split_lock.py requirements.lock
 

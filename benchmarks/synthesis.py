@@ -9,7 +9,8 @@ reading, noise, certificate, fit, rows) on one thread of the linear algebra: set
 
 ``SFUMATO_PARTS=acs,large python -m benchmarks synthesis`` measures some parts and keeps the others of the result file.
 Parts of peers take minutes a run and keep the rows they made; ``SFUMATO_PEERS=kept`` takes those rows alone and counts
-them. Data are in the folder ``SFUMATO_DATA``.
+them, and ``SFUMATO_PEERS=added`` leaves the figures of other makers as the result file has them. Data are in the
+folder ``SFUMATO_DATA``.
 """
 
 import json
@@ -55,7 +56,7 @@ PEERS: dict[str, dict[str, int]] = {
 CURVE = {1_000: 10, 10_000: 3, 100_000: 2, 1_000_000: 1}
 """Numbers of rows, and runs with each: the fewer rows, the more the error differs from run to run."""
 CURVE_EPSILONS = (0.1, 0.3, 1, 3, 10)
-COVERAGE = {TWO: 60, FOUR: 20}
+COVERAGE = {TWO: 200, FOUR: 200}
 """Columns, and how many releases are simulated with them at each ε."""
 LARGE = (1_000_000, 30)
 Figures = dict[str, object]
@@ -87,7 +88,7 @@ def setting(source: Source, epsilon: float, delta: str, *, runs: int, alone_runs
 
 def beside(source: Source, epsilon: float, delta: str, makers: Mapping[str, int], *, title: str = "") -> Figures:
     """Other makers on the same cells at the same cost, each so often."""
-    truth, found = source.cells(), {}
+    truth, found = source.cells(), _before(title, epsilon, delta)
     top, bottom = delta.split("/")
     for name, times in makers.items():
         maker, runs, why = MAKERS[name], [], ""
@@ -103,10 +104,21 @@ def beside(source: Source, epsilon: float, delta: str, makers: Mapping[str, int]
                 "peak_mb": max(cost["peak_mb"] for _, cost in runs),
                 "settings": maker.settings,
             }
-        else:
+        elif why or name not in found:
             found[name] = {"runs": 0, "why": why or "not measured: no kept run"}
         print(name, found[name], flush=True)
     return {**_told(title, source, epsilon, delta), "makers": found}
+
+
+def _before(title: str, epsilon: float, delta: str) -> Figures:
+    """With ``SFUMATO_PEERS=added`` what the result file has of other makers in this setting; else nothing."""
+    if os.environ.get("SFUMATO_PEERS") != "added":
+        return {}
+    same = {"title": title, "epsilon": epsilon, "delta": delta}
+    parts = _kept(RESULTS / "synthesis.json").values()
+    known = (part for part in parts if "makers" in part and all(part[name] == each for name, each in same.items()))
+    found: Figures = next(known, {"makers": {}})["makers"]
+    return found
 
 
 def curve(rows: int, runs: int) -> Figures:

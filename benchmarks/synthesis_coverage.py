@@ -2,10 +2,13 @@
 
 Each run draws people of the population, asks ``table.synthesize`` with a vault of its own, makes five files and
 combines numbers of them. With two columns their table is measured and a run takes less than a second; with four, all
-pairs are, and one of the numbers is about three columns that no table has together. Coverage of 95% intervals is said
-with the Clopper–Pearson interval of its own at 95%: so many runs, and no more, stand behind it.
+pairs are, and one of the numbers is about three columns that no table has together. Each ε has people of its own, so
+that what one of them has by chance the others need not have. Coverage of 95% intervals is said with the
+Clopper–Pearson interval of its own at 95%: so many runs, and no more, stand behind it.
 """
 
+import math
+import os
 import time
 from datetime import date
 
@@ -20,6 +23,8 @@ __all__ = ["EPSILONS", "FOUR", "TWO", "coverage"]
 EPSILONS = (0.1, 0.3, 1, 3)
 PEOPLE = 1_000
 FILES = 5
+SECONDS = float(os.environ.get("SYNTHESIS_SECONDS", "inf"))
+"""After so many seconds no further release is begun, whatever has come out: those that there are are counted."""
 DELTA = "1/1000000"
 WARDS = ("A", "B", "C")
 KEYS: dict[str, list[str | int | bool | date]] = {
@@ -55,13 +60,13 @@ def people(number: int, random: np.random.Generator) -> pa.Table:
 
 
 def numbers(rows: pa.Table) -> dict[str, float]:
-    """Of the rows of one file."""
+    """Of the rows of one file; not a number where no row is in ward C, or every one."""
     ward, ill = (rows[name].to_numpy(zero_copy_only=False) for name in TWO)
     there = ward == "C"
     found = {
         "share": ill.mean(),
         "cell": (there & ill).mean(),
-        "difference": ill[there].mean() - ill[~there].mean(),
+        "difference": ill[there].mean() - ill[~there].mean() if there.any() and not there.all() else math.nan,
     }
     if "sex" in rows.column_names:
         found["three"] = (there & ill & (rows["sex"].to_numpy(zero_copy_only=False) == "M")).mean()
@@ -70,11 +75,16 @@ def numbers(rows: pa.Table) -> dict[str, float]:
 
 def coverage(epsilon: float, columns: tuple[str, ...], runs: int) -> dict[str, object]:
     """Of each number: how often its interval has the truth, in so many releases, and how wide it is."""
-    random, start = np.random.default_rng(17), time.process_time()
+    random, start = np.random.default_rng([17, len(columns), round(1000 * epsilon)]), time.process_time()
     inside: dict[str, list[bool]] = {}
     widths: dict[str, list[float]] = {}
     together: dict[str, bool] = {}
+    refused: dict[str, int] = {}
+    until, done = time.monotonic() + SECONDS, 0
     for _ in range(runs):
+        if time.monotonic() > until:
+            break
+        done += 1
         budget = sf.Budget(epsilon=epsilon, delta=DELTA)
         vault = sf.Vault(unit=sf.record(relation="add/remove"), budget=budget, name="coverage")
         rows = people(PEOPLE, random).select(list(columns))
@@ -83,6 +93,9 @@ def coverage(epsilon: float, columns: tuple[str, ...], runs: int) -> dict[str, o
         files = made.files(FILES)
         each = [numbers(file) for file in files.rows]
         for name in each[0]:
+            if not all(math.isfinite(file[name]) for file in each):  # no row in ward C, say: refused by ``combined``
+                refused[name] = refused.get(name, 0) + 1
+                continue
             found = files.combined([file[name] for file in each], ABOUT[name])
             low, high = found.interval
             inside.setdefault(name, []).append(low <= TRUE[name] <= high)
@@ -92,12 +105,13 @@ def coverage(epsilon: float, columns: tuple[str, ...], runs: int) -> dict[str, o
         "epsilon": epsilon,
         "people": PEOPLE,
         "columns": len(columns),
-        "runs": runs,
+        "runs": done,
         "files": FILES,
         "numbers": {
             name: {
-                "covered": round(sum(some) / runs, 4),
-                "between": clopper_pearson(sum(some), runs),
+                "covered": round(sum(some) / len(some), 4),
+                "between": clopper_pearson(sum(some), len(some)),
+                "refused": refused.get(name, 0),
                 "measured_together": together[name],
                 "median_width": round(float(np.median(widths[name])), 4),
             }

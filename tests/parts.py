@@ -37,12 +37,14 @@ def browser() -> Path:
         raise
 
 
-def boxes() -> None:
-    """A host that can shut boxes for programs of researchers."""
-    from sfumato.boxes.box import box_level
+def boxes(level: str | None = None) -> None:
+    """A host that can shut boxes for programs of researchers, at this level or at any."""
+    from sfumato.boxes.levels import BoxLevel, box_level, enclosure
 
-    if box_level() is None:
-        absent("bubblewrap is not installed, or the kernel has no Landlock")
+    if level is None and box_level() is None:
+        absent("neither gVisor nor bubblewrap with Landlock is on this host")
+    if level is not None and (missing := enclosure(BoxLevel(level)).missing()) is not None:
+        absent(f"boxes of level {level} need {missing}")
 
 
 def absent(reason: str) -> None:

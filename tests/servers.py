@@ -1,5 +1,6 @@
-"""Real engines for the tests: a private PostgreSQL and a local Spark, one for each worker, started when asked for.
+"""Real engines for the tests: a private PostgreSQL, a Redis and a local Spark, one for each worker.
 
+Each is started when it is asked for.
 Where one is not installed its tests are skipped with the reason, or fail if SFUMATO_REQUIRE_ALL=1.
 """
 
@@ -40,6 +41,54 @@ def postgres_url() -> Iterator[str]:
         absent("no PostgreSQL server is installed in /usr/lib/postgresql")
     with private_postgres(**QUICK) as server:
         yield server.url
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    """The URL of a private Redis that only this machine reaches and that keeps nothing."""
+    package("redis")
+    if shutil.which("redis-server") is None:
+        absent("no Redis server is installed")
+    folder = tempfile.mkdtemp(prefix="sfumato-redis-")
+    try:
+        with private_redis(folder) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """An empty Redis."""
+    import redis
+
+    with redis.Redis.from_url(redis_server) as client:
+        client.flushall()
+    return redis_server
+
+
+@contextmanager
+def private_redis(folder: str) -> Iterator[str]:
+    """A Redis of one's own, which ends with the block, and with this process if that is killed."""
+    import redis
+
+    alone = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+    for _ in range(5):  # another program may take the port that was free a moment ago
+        port = _free_port()
+        words = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
+        server = subprocess.Popen([*alone, "redis-server", *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            url, until = f"redis://127.0.0.1:{port}/0", time.monotonic() + PATIENCE
+            while server.poll() is None and time.monotonic() < until:
+                with suppress(redis.exceptions.ConnectionError), redis.Redis.from_url(url) as client:
+                    client.ping()
+                    yield url
+                    return
+                time.sleep(0.05)
+        finally:
+            server.kill()
+            server.wait()
+    pytest.fail("the private Redis did not start")
 
 
 @pytest.fixture(scope="session")

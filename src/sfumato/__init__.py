@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any  # whatever a module has under a name
 from sfumato import errors
 from sfumato.core.data_kind import announce
 from sfumato.core.presenting import announce_presenter
+from sfumato.core.remote import announce_client
 from sfumato.core.suggestion import did_you_mean
 from sfumato.version import __version__
 
@@ -171,6 +172,7 @@ __all__ = [
 
 announce("sfumato.kinds")
 announce_presenter("sfumato.reports.presenter:Reports")
+announce_client("sfumato.client.connection:connect")
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from sfumato.core.exact import Exact
 from sfumato.core.interrupts import check_outside
 from sfumato.core.ledger import AccountLedger
 from sfumato.core.limits import Limit
+from sfumato.core.notebook_card import card
 from sfumato.core.query import Query, check_name
 from sfumato.core.question import Gate, Intended, Preview
 from sfumato.core.release import Release
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from sfumato.governance.owner.client import RemoteLedger
 
 __all__ = ["Vault", "consortium"]
+
+_UNREAD = "its ledger cannot be read now"
 
 Given = ParamSpec("Given")
 Declared = TypeVar("Declared")
@@ -162,6 +165,7 @@ class Vault:
     generator_site = _declares("federated", ConsortiumStore.generator_site)
     declared_training_site = _declares("federated", ConsortiumStore.declared_training_site)
     block_mean = _declares("boxes", BoxStore.block_mean)
+    block_trimmed_mean = _declares("boxes", BoxStore.block_trimmed_mean)
     block_quantiles = _declares("boxes", BoxStore.block_quantiles)
     require_boxes = _declares("boxes", BoxStore.require_boxes)
 
@@ -261,12 +265,21 @@ class Vault:
         """
         return self._gate.check_fits(questions, reads=reads)
 
-    def __repr__(self) -> str:
+    def _amounts(self) -> list[tuple[str, str]]:
+        """Budget, spent and left, or nothing where the ledger is closed or cannot be reached."""
         try:
-            amounts = f"budget {self.budget}, spent {self.spent}, left {self.left}"
-        except SfumatoError:  # a ledger that is closed, or cannot be reached
-            amounts = "its ledger cannot be read now"
+            return [("budget", str(self.budget)), ("spent", str(self.spent)), ("left", str(self.left))]
+        except SfumatoError:
+            return []
+
+    def __repr__(self) -> str:
+        amounts = ", ".join(f"{name} {said}" for name, said in self._amounts()) or _UNREAD
         return f"Vault {self.name!r}: protects {describe(self.unit)}; {amounts}"
+
+    def _repr_html_(self) -> str:
+        amounts = self._amounts()
+        protects = ("protects", describe(self.unit))
+        return card(f"Vault {self.name!r}", [protects, *amounts], "" if amounts else f"{_UNREAD.capitalize()}.")
 
     if not TYPE_CHECKING:
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sfumato.boxes import BlockAnswer, BlockMean, BlockQuantiles, SealedProgram
+from sfumato.boxes import BlockAnswer, BlockMean, BlockQuantiles, BlockTrimmedMean, SealedProgram
 from sfumato.core.query import Dataset
 
 NAMES = st.sampled_from(["slope", "北部", "a b", "ü"])
@@ -48,5 +48,8 @@ RARE: dict[str, st.SearchStrategy[Any]] = {
     "program.answer": answers(),
     "program.sealed": PROGRAMS,
     "query.block_mean": st.builds(BlockMean, **ASKED),
+    "query.block_trimmed_mean": st.builds(
+        BlockTrimmedMean, **{**ASKED, "blocks": st.integers(11, 1000)}, dropped=st.integers(1, 5)
+    ),
     "query.block_quantiles": st.builds(BlockQuantiles, levels=LEVELS, **ASKED),
 }

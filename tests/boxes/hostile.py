@@ -43,8 +43,9 @@ def attempt(rows):
 import os
 def attempt(rows):
     for path in ("/etc/passwd", "/etc/shadow", "/root/.ssh", "/home", "/opt", "/var", "/proc/1/environ", "/sys"):
-        try: os.listdir(path) if not path.endswith(("d", "w", "n")) else open(path).read(); return True
-        except OSError: pass
+        try: seen = os.listdir(path) if not path.endswith(("d", "w", "n")) else open(path).read()
+        except OSError: continue
+        if seen: return True
 """,
     "environment": """
 import os

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.boxes import BlockMean, slots, trial
+from sfumato.boxes import BlockMean, BlockTrimmedMean, slots, trial
 from sfumato.boxes.block_answers import STEPS
-from sfumato.boxes.box import BoxLevel, BoxLimits
+from sfumato.boxes.box import BoxLimits
+from sfumato.boxes.levels import BoxLevel
 from sfumato.core.question import Question
 from sfumato.errors import InvalidInput, Refused, Unsupported
 from sfumato.reports.words import AUDIENCES
@@ -44,7 +45,7 @@ def unboxed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(slots, "answers_of_blocks", answers)
     monkeypatch.setattr(trial, "tested_level", lambda: BoxLevel.NAMESPACES)
-    monkeypatch.setattr(trial, "check_starts", lambda limits: None)
+    monkeypatch.setattr(trial, "check_starts", lambda limits, level: 0.0)
     return ran
 
 
@@ -112,13 +113,14 @@ def test_blocks_without_persons_count_as_declared(unboxed: list[str]) -> None:
     assert abs(release.values[0] - 4 * query.answers[0].place(2.0)) < 1000
 
 
-def test_a_floor_above_this_host_is_refused_before_anything_is_spent() -> None:
+def test_a_floor_above_this_host_is_refused_before_anything_is_spent(unboxed: list[str]) -> None:
     vault, table = opened()
     vault.require_boxes("A")
     vault.require_boxes("B")  # it only rises
     with pytest.raises(Refused, match="level A is required; nothing was read and nothing was spent"):
         asked(vault, table).release(epsilon=5)
     assert vault.spent == sf.Budget.none()
+    assert not unboxed
 
 
 def test_a_box_that_leaks_is_refused_before_anything_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,14 +168,14 @@ def test_what_is_no_table_of_this_vault_or_has_no_persons_is_refused() -> None:
         asked(rows, records)
 
 
-def test_a_question_that_no_vault_made_is_refused() -> None:
+def test_a_question_that_no_vault_made_is_refused(unboxed: list[str]) -> None:
     """It would have a certificate that says what did not run."""
     vault, table = opened()
     query = asked(vault, table).query
     assert isinstance(query, BlockMean)
     made = replace(query, program=replace(query.program, level="A"))
     with pytest.raises(InvalidInput, match="no such program"):
-        vault.release(made, sf.Budget(epsilon=1))
+        vault.release(made, sf.Budget(epsilon=5))
 
 
 @pytest.mark.parametrize(
@@ -200,3 +202,26 @@ def test_noise_as_wide_as_the_range_is_not_paid_for(unboxed: list[str]) -> None:
     with pytest.raises(Refused, match="would say nothing"):
         asked(vault, table).release(epsilon=1.0 / 2)
     assert not unboxed
+
+
+def test_a_trimmed_mean_states_its_error_before_and_forgets_the_ends(unboxed: list[str]) -> None:
+    """k = 100, 10 dropped at each end: the noise of the mean of 80 blocks; two ends that fail move nothing."""
+    vault, table = opened()
+    question = vault.block_trimmed_mean(table, MEAN, bounds=(0, 100), limits=FEW)
+    query = question.query
+    assert isinstance(query, BlockTrimmedMean)
+    assert (query.dropped, query.kept) == (10, 80)
+    law = question.preview(epsilon=1).mechanism.law
+    assert float(query.expected_mse(law, rows=None)["answer"]) ** 0.5 == pytest.approx(100 * 2**0.5 / 80, rel=1e-3)
+    few = vault.block_trimmed_mean(table, MEAN, bounds=(0, 8), blocks=20, missing=8, limits=FEW)
+    release = few.release(epsilon=10**5)
+    assert 4 <= float(release["answer"].values[0]) <= 8
+    for language, words in (("en", "the 2 lowest and the 2 highest blocks"), ("zh", "最低的 2 组和最高的 2 组")):
+        assert any(words in release.explain(language, audience) for audience in AUDIENCES)
+
+
+@pytest.mark.parametrize("trim", [0, "1/2", -1])
+def test_a_trim_that_leaves_nothing_or_everything_is_refused(trim: object) -> None:
+    vault, table = opened()
+    with pytest.raises(InvalidInput, match="trim is a share"):
+        vault.block_trimmed_mean(table, MEAN, bounds=(0, 8), trim=trim, limits=FEW)  # type: ignore[arg-type]

@@ -10,7 +10,9 @@ import pytest
 
 from sfumato.boxes import inside
 from sfumato.boxes.box import Box, BoxLimits, WarmBox, most_memory
+from sfumato.boxes.levels import BoxLevel
 from sfumato.boxes.seccomp import AARCH64, CONTROL, ONCE, X86_64, Machine, filter_program
+from sfumato.boxes.started import StartedBox
 from sfumato.errors import InvalidInput
 from tests.boxes.hostile import HOSTILE
 from tests.parts import boxes
@@ -27,16 +29,22 @@ TRIED_ALWAYS = (
 LIMITS = BoxLimits(seconds=Fraction(1), libraries=())
 
 
-def answer(code: str, limits: BoxLimits = LIMITS, rows: pa.Table = ROWS) -> tuple[float, ...] | None:
-    boxes()
-    return Box(limits=limits).answer(code, rows)
+BOTH = [level.value for level in BoxLevel]
 
 
+def answer(
+    code: str, limits: BoxLimits = LIMITS, rows: pa.Table = ROWS, level: str | None = None
+) -> tuple[float, ...] | None:
+    boxes(level)
+    return Box(limits=limits, level=None if level is None else BoxLevel(level)).answer(code, rows)
+
+
+@pytest.mark.parametrize("level", BOTH)
 @pytest.mark.parametrize(
     "program", [pytest.param(name, marks=[] if name in TRIED_ALWAYS else [pytest.mark.long]) for name in HOSTILE]
 )
-def test_a_hostile_program_is_kept_in(program: str) -> None:
-    assert answer(HOSTILE[program], BoxLimits(seconds=Fraction(3), libraries=())) in ((0.0,), None)
+def test_a_hostile_program_is_kept_in(program: str, level: str) -> None:
+    assert answer(HOSTILE[program], BoxLimits(seconds=Fraction(3), libraries=()), level=level) in ((0.0,), None)
 
 
 def test_the_same_programs_get_through_where_there_is_no_box() -> None:
@@ -50,10 +58,14 @@ def test_the_same_programs_get_through_where_there_is_no_box() -> None:
     assert found == dict.fromkeys(found, 1.0)
 
 
-def test_one_answer_of_its_size_leaves() -> None:
-    assert answer("def analyse(rows): return sum(rows['x'].to_pylist())") == (9.0,)
+@pytest.mark.parametrize("level", BOTH)
+def test_one_answer_of_its_size_leaves(level: str) -> None:
     both = BoxLimits(seconds=Fraction(1), libraries=(), numbers=2)
-    assert answer("def analyse(rows): return [rows.num_rows, 7]", both) == (3.0, 7.0)
+    assert answer("def analyse(rows): return [sum(rows['x'].to_pylist()), 7]", both, level=level) == (9.0, 7.0)
+
+
+def test_one_number_is_an_answer_by_itself() -> None:
+    assert answer("def analyse(rows): return sum(rows['x'].to_pylist())") == (9.0,)
 
 
 @pytest.mark.long
@@ -78,9 +90,10 @@ def test_rows_are_a_frame_of_pandas_where_it_is_loaded() -> None:
         pytest.param("import ctypes; ctypes.string_at(0)", id="crash", marks=pytest.mark.long),
     ],
 )
-def test_anything_else_is_nothing_and_takes_the_whole_slot(code: str) -> None:
-    boxes()
-    with Box(limits=LIMITS).warm() as box:
+@pytest.mark.parametrize("level", BOTH)
+def test_anything_else_is_nothing_and_takes_the_whole_slot(code: str, level: str) -> None:
+    boxes(level)
+    with Box(limits=LIMITS, level=BoxLevel(level)).warm() as box:
         box.ready()
         start = time.monotonic()
         assert box.answer(code, ROWS) is None
@@ -124,7 +137,7 @@ def test_a_box_that_does_not_read_its_block_takes_the_slot_and_no_more() -> None
     boxes()
     deaf = "import os, time; os.write(1, b'R'); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-I", "-c", deaf], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        box = WarmBox(process, BoxLimits(seconds=Fraction(1, 20), libraries=()))
+        box = WarmBox(StartedBox(process), BoxLimits(seconds=Fraction(1, 20), libraries=()), {})
         box.ready()
         start = time.monotonic()
         assert box.answer("def analyse(rows): return 1", pa.table({"x": pa.array(range(1 << 18))})) is None

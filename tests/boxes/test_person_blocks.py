@@ -3,9 +3,14 @@
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
+from sfumato.boxes import slots, trial
+from sfumato.boxes.levels import BoxLevel
 from sfumato.boxes.person_blocks import blocks_of
 from sfumato.engines.person_blocks import rows_by_person
 from sfumato.engines.sources import Source
+from tests.engines.loading import on, put
+from tests.parts import boxes
 
 KEY = "a key"
 ROWS = pa.table(
@@ -66,3 +71,32 @@ def test_more_blocks_than_persons_leave_some_empty_with_the_same_columns() -> No
     several = blocks(ROWS, 50)
     assert [block.schema for block in several] == [several[0].schema] * 50
     assert sum(block.num_rows > 0 for block in several) <= 4
+
+
+@pytest.mark.parametrize(
+    "ids", [["ann", "bob", "ann", None, "eve"], [7, -1, 7, None, 2**53 + 1]], ids=["text", "whole"]
+)
+def test_postgresql_gives_the_same_blocks_byte_for_byte(postgres_url: str, ids: list[object]) -> None:
+    """Order of rows, lists of values and notes of an engine leave no trace in a block."""
+    rows = pa.table({"id": ids, "x": [0.0, 2.5, float("nan"), 9.0, 1.0], "ward": ["A", "B", None, "Z", "é"]})
+    several = []
+    for source in (Source(rows), on("PostgreSQL", rows, "persons_in_blocks", url=postgres_url)):
+        found, hashes = rows_by_person(source, rows.column_names, person="id", secret=KEY)
+        several.append([written(block) for block in blocks_of(found, hashes, 3)])
+    assert several[0] == several[1]
+
+
+def test_a_program_over_blocks_of_a_table_of_postgresql_is_answered(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole path but the box: the sums are those of the same rows here, up to noise of less than a step."""
+    boxes()
+    rows = pa.table({"id": [1, 2, 2, 3, None], "days": [1.0, 2.0, 3.0, 4.0, 1e9]})
+    monkeypatch.setattr(trial, "tested_level", lambda: BoxLevel.NAMESPACES)
+    monkeypatch.setattr(trial, "check_starts", lambda limits, level: 0.0)
+    counted = lambda box, code, several: [(float(sum(block["days"].to_pylist())),) for block in several]  # noqa: E731
+    monkeypatch.setattr(slots, "answers_of_blocks", counted)
+    vault = sf.Vault(unit=sf.user("id", relation="add/remove"), budget=sf.Budget(epsilon=10**6), name="trial")
+    table = vault.table(put("PostgreSQL", rows, "stays_in_blocks", url=postgres_url), name="stays", version="1")
+    asked = vault.block_mean(table, "def analyse(rows): return 0", bounds=(0, 16), blocks=2)
+    assert float(asked.release(epsilon=10**6)["answer"].values[0]) == pytest.approx(5, abs=1e-3)

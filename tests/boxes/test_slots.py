@@ -55,6 +55,18 @@ def test_a_box_that_never_starts_has_no_answer_and_raises_nothing(monkeypatch: p
     assert slots.answers_of_blocks(quick, "def analyse(rows): return 1", BLOCKS[:2]) == [None, None]
 
 
+def test_a_run_whose_boxes_start_more_slowly_than_slots_pass_is_planned_by_what_was_seen_before_any_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else its end would come in steps by how busy the host is, which programs can bring about."""
+    boxes()
+    monkeypatch.setattr(slots, "_answer", lambda ready, code, block: None)
+    quick = BoxLimits(seconds=Fraction(1, 100), libraries=())
+    start = time.monotonic()
+    slots.answers_of_blocks(Box(limits=quick, starts_in=2.0), "def analyse(rows): return 1", BLOCKS[:2])
+    assert time.monotonic() - start >= 1 + 2 * (0.085 + 3)
+
+
 KILLED = """
 import sys
 from fractions import Fraction

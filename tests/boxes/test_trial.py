@@ -8,10 +8,12 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from sfumato.boxes import trial
 from sfumato.boxes.box import Box, BoxLimits
+from sfumato.boxes.levels import BoxLevel
 from sfumato.boxes.packages import packages_of
 from sfumato.boxes.trial import ATTEMPTS, ways_out
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, Refused, Unsupported
 from tests.parts import boxes
 
 LIMITS = BoxLimits(seconds=Fraction(2), libraries=(), numbers=1 + len(ATTEMPTS))
@@ -51,9 +53,34 @@ class MuteBox:
         return
 
 
-def test_a_box_has_no_way_out() -> None:
-    boxes()
-    assert ways_out(Box(limits=LIMITS)) == ()
+@pytest.mark.parametrize("level", list(BoxLevel), ids=lambda level: level.value)
+def test_a_box_has_no_way_out(level: BoxLevel) -> None:
+    boxes(level.value)
+    assert ways_out(Box(limits=LIMITS, level=level)) == ()
+
+
+@pytest.mark.parametrize("first", [None, ("a thread",)], ids=["silent", "leaks"])
+def test_the_level_is_the_strongest_one_that_keeps_a_program_in(
+    monkeypatch: pytest.MonkeyPatch, first: tuple[str, ...] | None
+) -> None:
+    monkeypatch.setattr(trial, "check_level", lambda level: level)
+    monkeypatch.setattr(trial, "box_levels", lambda: iter(BoxLevel))
+    found = {BoxLevel.GVISOR: first, BoxLevel.NAMESPACES: ()}
+    monkeypatch.setattr(trial, "_found_at", found.__getitem__)
+    assert trial.tested_level.__wrapped__() is BoxLevel.NAMESPACES
+    found[BoxLevel.GVISOR] = ()
+    assert trial.tested_level.__wrapped__() is BoxLevel.GVISOR
+    found |= {BoxLevel.GVISOR: None, BoxLevel.NAMESPACES: ("a thread",)}
+    with pytest.raises(Refused, match="level A does not answer as it should; level B leaves ways out: a thread"):
+        trial.tested_level.__wrapped__()
+
+
+def test_a_level_that_is_not_on_this_host_is_refused_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Unsupported, match="level A needs gVisor"):
+        Box(limits=LIMITS, level=BoxLevel.GVISOR)
+    with pytest.raises(Unsupported, match=r"level A needs .*; level B needs bubblewrap"):
+        Box(limits=LIMITS)
 
 
 def test_every_way_out_is_found_where_there_is_no_box() -> None:

@@ -82,14 +82,14 @@ def permute_and_flip_names_the_best(_original: Any) -> Any:
 
 @broken(
     "sfumato.mechanisms.laplace:Laplace.add_noise",
-    claims=["S2-12", "X-02", "S1-04", "S2-14", "S0-05", "S0-09"],
+    claims=["S2-12", "X-02", "S1-04", "S2-14", "S0-05", "S0-09", "S4-20"],
     first=["tests/product"],
 )
 def laplace_noise_is_30_percent_too_small(original: Any) -> Any:
     return with_less("scale")(original)
 
 
-@broken("sfumato.mechanisms.gaussian:Gaussian.add_noise", claims=["S2-04", "X-02"], first=["tests/product"])
+@broken("sfumato.mechanisms.gaussian:Gaussian.add_noise", claims=["S2-04", "X-02", "S4-20"], first=["tests/product"])
 def gaussian_noise_is_30_percent_too_small(original: Any) -> Any:
     return with_less("sigma")(original)
 
@@ -422,7 +422,7 @@ def every_certificate_is_found_consistent(_original: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------- tables
 
 
-@broken("sfumato.engines.bounded:kept_rows", claims=["S1-04", "X-07"])
+@broken("sfumato.engines.bounded:kept_rows", claims=["S1-04", "X-07", "S4-20"])
 def the_limit_of_groups_is_not_enforced(original: Any) -> Any:
     def kept_rows(table: Any, *, share: Any, **named: Any) -> Any:
         from sfumato.core.limits import Limit
@@ -538,7 +538,7 @@ def nodes_come_and_go_in_a_public_number_of_nodes(_original: Any) -> Any:
     return lambda unit, shape: None
 
 
-@broken("sfumato.graphs.queries.edges:EdgeCount.sensitivity", claims=["S0-07", "S0-09"])
+@broken("sfumato.graphs.queries.edges:EdgeCount.sensitivity", claims=["S0-07", "S0-09", "S4-20"])
 def a_node_is_said_to_move_edges_as_one_edge_does(original: Any) -> Any:
     def sensitivity(self: Any, unit: Any, limit: Any) -> Any:
         from sfumato.core.sensitivity import Sensitivity
@@ -625,7 +625,7 @@ def communities_are_found_in_pairs_put_in_another_order(original: Any) -> Any:
 # --------------------------------------------------------------------------------------------------------- streams
 
 
-@broken("sfumato.streams.noise:SeriesNoise.drawn", claims=["X-02", "S4-18"], first=["tests/product"])
+@broken("sfumato.streams.noise:SeriesNoise.drawn", claims=["X-02", "S4-18", "S4-20"], first=["tests/product"])
 def the_noise_of_streams_is_30_percent_too_small(original: Any) -> Any:
     return with_less("noise")(original)
 
@@ -749,7 +749,7 @@ def a_client_draws_a_remembered_report_anew(_original: Any) -> Any:
 
 @broken(
     "sfumato.learning.lattice:NoisyLattice._drawn",
-    claims=["X-02", "S1-12", "S3-02", "S0-23", "S0-29"],
+    claims=["X-02", "S1-12", "S3-02", "S0-23", "S0-29", "S4-20"],
     first=["tests/product", "test_the_gradient_that_the_critic", "stay_under_the_bound"],
 )
 def the_noise_of_training_is_a_tenth(original: Any) -> Any:
@@ -1346,6 +1346,41 @@ def a_program_runs_whoever_signed_it(_original: Any) -> Any:
 @broken("sfumato.governance.balances:Balance.admit", claims=["S3-22"], first=["test_the_guarantee_blocks"])
 def an_account_of_a_project_has_no_end(_original: Any) -> Any:
     return lambda self, cost, loss=None: None
+
+
+# --------------------------------------------------------------------------------------------------------- service
+
+
+@broken("sfumato.server.views.dashboard:Dashboard.skipped", claims=["S1-34"], first=["test_dashboard"])
+def a_dashboard_hides_what_was_skipped(_original: Any) -> Any:
+    return lambda self: ()
+
+
+@broken("sfumato.server.views.dashboard:_Made.counted", claims=["S1-34"], first=["test_dashboard"])
+def a_dashboard_forgets_every_second_charge(original: Any) -> Any:
+    return lambda self: original(self)[::2]
+
+
+@broken("sfumato.server.views.dashboard:_Made._why", claims=["S1-34"], first=["test_dashboard"])
+def whatever_was_skipped_had_no_data(_original: Any) -> Any:
+    from sfumato.server.views.dashboard import WhySkipped
+
+    return lambda self, of, edition, *, vetoed: WhySkipped.NO_DATA
+
+
+@broken("sfumato.server.views.trend:_margin", claims=["S1-34"], first=["test_dashboard"])
+def margins_of_a_dashboard_are_half_as_wide(original: Any) -> Any:
+    return lambda form, known, *level: original(form, known, *level) / 2
+
+
+@broken("sfumato.server.views.trend:_alarm", claims=["S1-34"], first=["test_dashboard"])
+def a_dashboard_sounds_no_alarm(_original: Any) -> Any:
+    return lambda form, past, known: None
+
+
+@broken("sfumato.mechanisms.laplace:Laplace.add_noise", claims=["S1-34"], first=["test_dashboard"])
+def laplace_noise_is_twice_as_wide_as_it_says(original: Any) -> Any:
+    return with_less("scale", Fraction(2))(original)
 
 
 def pairs_of(breaks: Iterable[Break], claims: Iterable[str] = ()) -> list[tuple[Break, str]]:

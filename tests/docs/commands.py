@@ -73,7 +73,9 @@ def _named(parameter: inspect.Parameter, hint: Any) -> str:
         return f"`{info.metavar}`"
     # In an annotation the first name given to typer.Option lands where its default would be.
     stated = [name for name in (info.default, *info.param_decls) if isinstance(name, str) and name.startswith("-")]
-    names = ", ".join(f"`{name}`" for name in stated or [f"--{parameter.name.replace('_', '-')}"])
+    names = ", ".join(
+        f"`{each}`" for name in stated or [f"--{parameter.name.replace('_', '-')}"] for each in name.split("/")
+    )
     plain = next((part for part in get_args(kind) if part is not type(None)), kind)  # X | None is X
     if plain is bool:
         return names

@@ -17,7 +17,7 @@ COVERED = {
     "share": "a share",
     "cell": "a cell of two columns",
     "difference": "a difference of shares",
-    "three": "three columns, not measured together",
+    "three": "three columns",
 }
 PICTURE = DOCS / "images" / "synthesis-curve.svg"
 MODELS = ("logistic regression", "gradient-boosted trees")
@@ -171,7 +171,7 @@ def _covered(number: dict[str, Any] | None) -> str:
     if number is None:
         return ""
     low, high = number["between"]
-    return f"{number['covered']:.3f} ({low:.3f} to {high:.3f})"
+    return f"{number['covered']:.3f} ({low:.3f} to {high:.3f}){'' if number['measured_together'] else '¹'}"
 
 
 def of_persons(found: dict[str, Any]) -> str:

@@ -99,9 +99,10 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
         "docs/how-to/run-code-on-blocks.md",
     ),
 }
+COURSE = DOCS / "course"  # its notebooks, with the same code, run in test_course.py
 BOXED = {"docs/how-to/run-code-on-blocks.md"}
 WITH_CODE = [
-    pytest.param(page, marks=[pytest.mark.long] if named(page) in SLOW else [])
+    pytest.param(page, marks=[pytest.mark.long] if named(page) in SLOW or page.parent.parent == COURSE else [])
     for page in PAGES
     if blocks(page, "python")
 ]
@@ -161,7 +162,8 @@ def test_every_command_shown_exists() -> None:
                 assert not words[1].endswith(".key"), f"{line}: keys are never carried"
             case ".venv/bin/python":
                 module = words[words.index("-m") + 1]
-                assert (REPOSITORY / (module.replace(".", "/") + ".py")).is_file(), line
+                place = REPOSITORY / module.replace(".", "/")
+                assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file(), line
             case _:
                 pytest.fail(f"{line}: nothing checks such a command")
 

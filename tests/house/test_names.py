@@ -148,7 +148,8 @@ def test_every_check_of_types_that_is_switched_off_says_which_and_why() -> None:
 ANY_BY_PACKAGE = {
     "audit": 4,
     "cli": 3,
-    "core": 20,
+    "client": 6,
+    "core": 22,  # a connection over HTTP is of a class above core
     "engines": 16,
     "gate": 1,
     "governance": 12,
@@ -161,7 +162,8 @@ ANY_BY_PACKAGE = {
     "noise": 1,
     "reports": 10,
     "runner": 1,
-    "streams": 6,
+    "server": 29,  # JSON, ASGI messages, and pages of any dataclass
+    "streams": 7,  # the client of a broker
     "tables": 8,
     "vault.py": 2,
     "__init__.py": 1,

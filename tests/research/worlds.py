@@ -1,7 +1,7 @@
 """A small research environment for tests: a board, two projects, three researchers, and rows with a canary in them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
@@ -121,12 +121,13 @@ def project(name: str = "wards", people: tuple[str, ...] = ("rosa", "sven"), **g
     return Project(**fields)  # type: ignore[arg-type]
 
 
-def world(folder: Path, jobs: Mapping[str, ResearchJob] = PLAYED) -> World:
+def world(folder: Path, jobs: Mapping[str, ResearchJob] = PLAYED, cap: Budget = Budget(epsilon=4)) -> World:  # noqa: B008 - it is frozen
     """An institution with a board, visits that it approved, and an account for each of two projects."""
     ledger = Home(url=str(folder / "ledger.db"), folder=str(folder)).create()
-    cap = Budget(epsilon=4)
     for path in ("hospital", "hospital/wards", "hospital/ages"):
-        ledger.open_account(path, unit=PERSON, cap=Budget(epsilon=1) if "/" in path else cap, reason="for 2026")
+        ledger.open_account(
+            path, unit=PERSON, cap=replace(cap, epsilon=Fraction(1)) if "/" in path else cap, reason="for 2026"
+        )
     ledger.declare_population("patients", unit=PERSON, cap=cap, reason="everybody")
     ledger.declare_dataset(Dataset(name="visits", edition="2026-10"), population="patients", cap=cap)
     board = Board(

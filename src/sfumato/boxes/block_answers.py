@@ -29,7 +29,7 @@ from sfumato.mechanisms import ADDED_NOISE, ANY_NOISE
 from sfumato.mechanisms.advisor import least_noise
 from sfumato.mechanisms.quantile import QuantileChoice
 
-__all__ = ["STEPS", "BlockAnswer", "BlockMean", "BlockQuantiles", "blocks_moved"]
+__all__ = ["STEPS", "BlockAnswer", "BlockMean", "BlockQuantiles", "BlockTrimmedMean", "blocks_moved"]
 
 STEPS = 2**20
 """Into how many steps the range of an answer is cut."""
@@ -151,7 +151,7 @@ class BlockMean:
     def sensitivity(self, unit: Unit, limit: Limit | None) -> Sensitivity:
         """How far one unit moves the sums: all answers of its blocks, from one end of their range to the other."""
         _no_limit(limit)
-        reach = min(blocks_moved(unit), self.blocks) * STEPS
+        reach = min(blocks_moved(unit), self.kept) * STEPS
         return Sensitivity.of(l0=self.size, l1=self.size * reach, l2_squared=self.size * reach**2, linf=reach)
 
     def mechanism(self, moved: Sensitivity, unit: Unit, spend: Budget) -> DrawnMechanism:
@@ -191,9 +191,44 @@ class BlockMean:
         """The mean squared error of each mean."""
         return {answer.name: law.variance * self._part(answer) ** 2 for answer in self.answers}
 
+    @property
+    def kept(self) -> int:
+        """How many blocks count in each sum."""
+        return self.blocks
+
     def _part(self, answer: BlockAnswer) -> Fraction:
         """What one step of a sum is in the mean."""
-        return answer.step / self.blocks
+        return answer.step / self.kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockTrimmedMean(BlockMean):
+    """The mean over blocks without the ``dropped`` lowest and as many of the highest ones, for each answer by itself.
+
+    The other fields are those of :class:`BlockMean`. Blocks that are far off, up to ``dropped`` at each end, count for
+    nothing; the noise is wider than that of the mean by blocks / (blocks - 2 dropped).
+
+    Guarantee: :meth:`sensitivity` is attained: a block whose answer goes from one end of its range to the other moves
+    the sum of those that are kept by the range at most. Assumes: as :class:`BlockMean`. Public: every field. Proof:
+    docs/proofs/blocks.md
+    """
+
+    KIND: ClassVar[str] = "query.block_trimmed_mean"
+    VERSION: ClassVar[int] = 1
+    dropped: int
+
+    def __post_init__(self) -> None:
+        _check(self)
+        natural(self.dropped, "the number of blocks that are dropped at each end")
+        if self.kept < 1:
+            raise InvalidInput(
+                f"{self.dropped:,} of {self.blocks:,} blocks at each end are all of them; nothing was done. Trim less."
+            )
+
+    @property
+    def kept(self) -> int:
+        """How many blocks count in each sum."""
+        return self.blocks - 2 * self.dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

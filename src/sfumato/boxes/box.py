@@ -1,67 +1,46 @@
 """A box: one program over one block of rows, shut off from everything, with one answer of a fixed size and time.
 
-Level B is bubblewrap with empty environment and namespaces of its own, a list of allowed system calls, Landlock and
-limits of resources. What a box cannot hide is said in :data:`NOT_HIDDEN`.
+At every level a box has an empty environment, an interpreter and libraries to read, a list of allowed system calls and
+limits of resources; how it is shut besides is in :mod:`sfumato.boxes.levels`, and so is what it does not hide.
 """
 
 import contextlib
-import ctypes
 import json
 import math
 import os
 import select
-import shutil
 import struct
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from sfumato.boxes import inside
-from sfumato.boxes.packages import BoxPackage, packages_of
-from sfumato.boxes.seccomp import final_filter, starting_filter
+from sfumato.boxes.levels import BoxEnclosure, BoxLevel, check_level, enclosure
+from sfumato.boxes.packages import packages_of
+from sfumato.boxes.seccomp import final_filter
+from sfumato.boxes.started import StartedBox
+from sfumato.boxes.view import PACKAGES, BoxView, view_of
 from sfumato.core.exact import natural, positive
 from sfumato.errors import InvalidInput, Unsupported
 
 __all__ = [
-    "NOT_HIDDEN",
     "Box",
-    "BoxLevel",
     "BoxLimits",
     "WarmBox",
-    "box_command",
-    "box_level",
     "box_setup",
     "encoded",
     "most_memory",
+    "opened_box",
     "write_within",
 ]
 
-NOT_HIDDEN = (
-    "a program can read a clock and the number of its processor; it shares caches of the processor and of files with "
-    "what ran before it; where it crashes, the log of the kernel may show an address that it chose; on a host that is "
-    "too busy for its slots a run ends later, by steps of a fixed length"
-)
 _LONGEST_START, _CLEARING = 60.0, 0.1
 _PIECE, _ROWS_AT_ONCE = 1 << 16, 1 << 14
 _LONGEST_CODE = 1 << 20
-_PACKAGES = "/packages"
 _USUAL_MEMORY = 4096  # that of a script, which imports more than a block
-
-
-class BoxLevel(Enum):
-    """How a box is shut, from the strongest to the weakest."""
-
-    NAMESPACES = "B"
-    """Bubblewrap: namespaces, no network, no writable file, filter of system calls, Landlock, limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +69,16 @@ class BoxLimits:
         if self.core is not None and self.core not in os.sched_getaffinity(0):
             raise InvalidInput("core is the number of a processor that this process may use; no code was run.")
 
+    @property
+    def place(self) -> int:
+        """The processor that boxes run on."""
+        return max(os.sched_getaffinity(0)) if self.core is None else self.core
+
+    @property
+    def starting(self) -> tuple[int, ...]:
+        """Those that they start on: where no program runs, if there are any."""
+        return tuple(sorted(os.sched_getaffinity(0) - {self.place})) or (self.place,)
+
     def resources(self) -> dict[str, int]:
         """Limits by their names."""
         return {
@@ -116,28 +105,23 @@ def most_memory() -> int:
     return max(_USUAL_MEMORY, pages * size >> 21)
 
 
-def box_level() -> BoxLevel | None:
-    """The level that this host can give; None where it can give none."""
-    return BoxLevel.NAMESPACES if shutil.which("bwrap") and _landlock() > 0 else None
-
-
 @dataclass(slots=True, kw_only=True)
 class Box:
     """Boxes of one kind, each used once. A box that is warm has its libraries and nothing of anybody.
 
     Guarantee, at the stated level: the answer is a function of the code and of one block of rows (and of what
-    :data:`NOT_HIDDEN` says); its size and the time it takes are the same whatever happens inside. Assumes: the kernel
+    the level does not hide); its size and the time it takes are the same whatever happens inside. Assumes: the kernel
     keeps its word.
     """
 
     limits: BoxLimits = field(default_factory=BoxLimits)
+    level: BoxLevel | None = None
+    """How it is shut; the strongest level that this host looks able to give if not said."""
+    starts_in: float = 0.0
+    """How many seconds it takes to start, as was seen before any data: a run plans by it. Public."""
 
     def __post_init__(self) -> None:
-        if box_level() is None:
-            raise Unsupported(
-                "this host can shut no box: bubblewrap and a Linux kernel with Landlock are needed; no code was run. "
-                "Install bubblewrap."
-            )
+        self.level = check_level(self.level)
 
     def answer(self, code: str, block: pa.Table) -> tuple[float, ...] | None:
         """Run a program over one block; give its numbers, or None where it gave none. It takes the whole slot.
@@ -150,37 +134,18 @@ class Box:
     @contextlib.contextmanager
     def warm(self) -> Iterator["WarmBox"]:
         """A box that has started and waits; it is gone at the end."""
-        with tempfile.TemporaryFile() as program:
-            program.write(starting_filter())
-            program.seek(0)
-            process = subprocess.Popen(  # noqa: S603 - a fixed command
-                box_command(program.fileno(), packages_of(self.limits.libraries)),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={},
-                pass_fds=(program.fileno(),),
-                start_new_session=True,
-            )
-            try:
-                yield WarmBox(process, self.limits)
-            finally:
-                process.kill()
-                process.wait()
-                for pipe in (process.stdin, process.stdout):
-                    if pipe is not None:
-                        with contextlib.suppress(BrokenPipeError):
-                            pipe.close()
+        with opened_box(self.level, view_of(packages_of(self.limits.libraries)), self.limits) as (box, setup):
+            yield WarmBox(box, self.limits, setup)
 
 
 class WarmBox:
     """One box that waits for a program and its rows."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", limits: BoxLimits) -> None:
+    def __init__(self, process: StartedBox, limits: BoxLimits, setup: dict[str, object]) -> None:
         self._process, self._limits, self._shut = process, limits, False
         assert process.stdin is not None  # noqa: S101 - it is a pipe
         os.set_blocking(process.stdin.fileno(), False)
-        self._send(time.monotonic() + _LONGEST_START, json.dumps(box_setup(limits)).encode())
+        self._send(time.monotonic() + _LONGEST_START, json.dumps(setup).encode())
 
     def ready(self, *, seconds: float = _LONGEST_START) -> None:
         """Wait until the box is shut and its libraries are there; refused where it does not get there."""
@@ -192,6 +157,7 @@ class WarmBox:
                 "a box could not be shut on this host, or a library could not be imported in it; no code was run and "
                 "nothing was read. Try libraries=() to tell which."
             )
+        self._process.settle([self._limits.place])
         self._shut = True
 
     def answer(self, code: str, block: pa.Table) -> tuple[float, ...] | None:
@@ -248,55 +214,24 @@ class _Frames:
         """The pipe stays open."""
 
 
-def box_command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
-    """Bubblewrap with nothing but an interpreter and these packages to read."""
-    found = shutil.which("bwrap")
-    assert found is not None  # noqa: S101 - a box was made
-    bind = [part for path in _folders() for part in ("--ro-bind", path, path)]
-    hidden = [part for path in _installed() for part in ("--tmpfs", path, "--remount-ro", path)]
-    places = [place for package in packages for place in package.places]
-    chosen = [part for place in places for part in ("--ro-bind", str(place), f"{_PACKAGES}/{place.name}")]
-    return [
-        found,
-        *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"),
-        *("--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "box", "--clearenv"),
-        *(*bind, *hidden, "--dir", _PACKAGES, *chosen),
-        *("--ro-bind", inside.__file__, "/inside.py", "--dir", "/empty", "--remount-ro", "/", "--chdir", "/empty"),
-        *("--seccomp", str(filter_at), "--", _interpreter(), "-I", "-S", "-B", "/inside.py"),
-    ]
+@contextlib.contextmanager
+def opened_box(
+    level: BoxLevel | None, view: BoxView, limits: BoxLimits
+) -> Iterator[tuple[StartedBox, dict[str, object]]]:
+    """A box of a level that starts where no program runs, and what the program in it is told; it is gone at the end."""
+    way = enclosure(check_level(level))
+    with way.started(view, memory=limits.memory, cores=limits.starting) as box:
+        yield box, box_setup(limits, view, way)
 
 
-def _interpreter() -> str:
-    return str(Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}"))
-
-
-def _folders() -> list[str]:
-    """Folders of the interpreter and of system libraries, which are the same in the box."""
-    system = [path for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64") if Path(path).exists()]
-    return [*system, _interpreter() if sys.base_prefix == "/usr" else sys.base_prefix]
-
-
-def _installed() -> list[str]:
-    """Folders in those of the interpreter where anything may be installed: in a box they are empty."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    inside_of = [(Path(sys.base_prefix, "lib"), (version,)), (Path("/usr/lib"), (version, "python3"))]
-    names = ("site-packages", "dist-packages")
-    places = [folder / each / name for folder, versions in inside_of for each in versions for name in names]
-    return [str(place) for place in dict.fromkeys(places) if place.is_dir() and not place.is_symlink()]
-
-
-def box_setup(limits: BoxLimits) -> dict[str, object]:
+def box_setup(limits: BoxLimits, view: BoxView, way: BoxEnclosure) -> dict[str, object]:
     """What the program in a box is told before it shuts itself in."""
-    cores = sorted(os.sched_getaffinity(0))
-    core = cores[-1] if limits.core is None else limits.core
     return {
         "environment": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        "packages": [_PACKAGES],
-        "starting": [each for each in cores if each != core] or [core],
-        "cores": [core],
-        "limits": limits.resources(),
-        "landlock": _landlock(),
-        "readable": [*(path for path in _folders() if Path(path).is_dir()), _PACKAGES],
+        "packages": [PACKAGES],
+        "limits": {name: most for name, most in limits.resources().items() if name not in way.LEFT_OUT},
+        "landlock": way.landlock(),
+        "readable": list(view.readable),
         "filter": final_filter().hex(),
         "libraries": list(limits.libraries),
         "numbers": limits.numbers,
@@ -338,11 +273,3 @@ def _read(descriptor: int, most: int, until: float) -> bytes:
             break
         parts, left = parts + part, left - len(part)
     return parts
-
-
-def _landlock() -> int:
-    """The version of Landlock that the kernel has; 0 where it has none."""
-    if sys.platform != "linux":
-        return 0
-    libc = ctypes.CDLL(None, use_errno=True)
-    return max(0, int(libc.syscall(inside.CREATE, None, ctypes.c_size_t(0), 1)))

@@ -18,7 +18,8 @@ SHOWN = 16  # signs of the digest of the code
 
 def described(query: "BlockMean | BlockQuantiles", said: "Statement", *, rank: int | None = None) -> Description:
     """An aggregate of what a program says; ``rank`` is how many blocks a quantile is at most from its place."""
-    kind = "mean" if rank is None else "quantiles"
+    dropped = getattr(query, "dropped", None)
+    kind = "quantiles" if rank is not None else "mean" if dropped is None else "trimmed_mean"
     if (rank is not None) is not isinstance(said.mechanism, QuantileChoice):
         raise Unsupported("the mechanism is none that answers this question; no text was made.")
     numbers, program = len(said.values), query.program
@@ -33,7 +34,10 @@ def described(query: "BlockMean | BlockQuantiles", said: "Statement", *, rank: i
     }
     if rank is not None:
         figures["rank"] = f"{rank:,}"
-    method: tuple[Paragraph, ...] = (("block.method", "block.box"),)
+    if dropped is not None:
+        figures["dropped"] = f"{dropped:,}"
+    trimmed = () if dropped is None else ("block.trimmed",)
+    method: tuple[Paragraph, ...] = (("block.method", "block.box", *trimmed),)
     limits: tuple[Paragraph, ...] = (("block.whole", "block.held", "block.bias"),)
     paragraphs: dict[str, tuple[Paragraph, ...]] = {
         "risk": (("block.hidden",),),
@@ -47,7 +51,7 @@ def described(query: "BlockMean | BlockQuantiles", said: "Statement", *, rank: i
         paragraphs["named"] = (("block.rank",),)
         facts["noise"] = phrase("block.noise_chosen")
     measured = {
-        answer.name: MeasuredColumn(words=phrase("block.mean", name=OneLine(answer.name)))
+        answer.name: MeasuredColumn(words=phrase(f"block.{kind}", name=OneLine(answer.name)))
         for answer in query.answers
         if rank is None
     }

@@ -102,7 +102,7 @@ def answered(code: bytes, rows: object, numbers: int) -> bytes:
 def main() -> None:
     """Lock in, say that the box is ready, and answer once."""
     setup = json.loads(frame(0))
-    os.sched_setaffinity(0, setup["starting"])  # where no program runs
+    os.environ.clear()
     os.environ.update(setup["environment"])
     sys.path[:] = [path for path in sys.path if path] + setup["packages"]
     sys.dont_write_bytecode = True
@@ -115,7 +115,6 @@ def main() -> None:
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(1)
     libc = ctypes.CDLL(None, use_errno=True)
-    os.sched_setaffinity(0, setup["cores"])
     limit(setup["limits"] | {"CPU": setup["limits"]["CPU"] + int(time.process_time())})  # importing is not counted
     undumpable(libc)
     if setup["landlock"]:

@@ -27,7 +27,7 @@ X86_64 = {
     "uname": 63, "fcntl": 72, "getcwd": 79, "readlink": 89, "gettimeofday": 96, "getrlimit": 97, "getrusage": 98,
     "sysinfo": 99, "times": 100, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108, "getppid": 110,
     "sigaltstack": 131, "arch_prctl": 158, "prctl": 157, "gettid": 186, "futex": 202, "sched_getaffinity": 204,
-    "getdents64": 217, "set_tid_address": 218, "sched_setaffinity": 203, "clock_gettime": 228, "clock_getres": 229,
+    "getdents64": 217, "set_tid_address": 218, "clock_gettime": 228, "clock_getres": 229,
     "clock_nanosleep": 230, "exit_group": 231, "openat": 257, "newfstatat": 262, "readlinkat": 267,
     "pselect6": 270, "ppoll": 271, "set_robust_list": 273, "prlimit64": 302, "seccomp": 317, "getrandom": 318,
     "statx": 332, "rseq": 334, "landlock_create_ruleset": 444, "landlock_add_rule": 445,
@@ -38,7 +38,7 @@ AARCH64 = {
     "lseek": 62, "read": 63, "write": 64, "readv": 65, "writev": 66, "pread64": 67, "pselect6": 72, "ppoll": 73,
     "readlinkat": 78, "newfstatat": 79, "fstat": 80, "exit": 93, "exit_group": 94, "set_tid_address": 96,
     "futex": 98, "set_robust_list": 99, "nanosleep": 101, "clock_gettime": 113, "clock_getres": 114,
-    "clock_nanosleep": 115, "sched_setaffinity": 122, "sched_getaffinity": 123, "sched_yield": 124,
+    "clock_nanosleep": 115, "sched_getaffinity": 123, "sched_yield": 124,
     "sigaltstack": 132, "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "times": 153,
     "uname": 160, "getrlimit": 163, "getrusage": 165, "prctl": 167, "gettimeofday": 169, "getpid": 172,
     "getppid": 173, "getuid": 174, "geteuid": 175, "getgid": 176, "getegid": 177, "gettid": 178, "sysinfo": 179,
@@ -47,7 +47,7 @@ AARCH64 = {
     "faccessat2": 439, "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446,
 }  # fmt: skip
 ONCE = (
-    *("execve", "prctl", "seccomp", "ioctl", "sched_setaffinity", "prlimit64", "sysinfo"),
+    *("execve", "prctl", "seccomp", "ioctl", "prlimit64", "sysinfo"),
     *("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
 )
 """What the launcher needs until it has locked itself in; the code of a researcher never has it.

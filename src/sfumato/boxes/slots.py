@@ -14,15 +14,18 @@ from sfumato.core.interrupts import FAILED, attempt
 __all__ = ["answers_of_blocks", "changing_time"]
 
 _TRIES = 3
+_MARGIN = 1.5  # how much longer a box may take to start than it took before
 
 
-def changing_time(blocks: int) -> float:
+def changing_time(blocks: int, *, late: float = 0.0) -> float:
     """How many seconds a run takes beside its slots, to start boxes and to change them.
 
-    >>> round(changing_time(100), 3)
-    9.5
+    ``late`` is by how much a box may start more slowly than a slot passes, as far as was seen before any data.
+
+    >>> round(changing_time(100), 3), round(changing_time(100, late=0.5), 3)
+    (9.5, 59.5)
     """
-    return 1 + 0.085 * blocks
+    return 1 + (0.085 + late) * blocks
 
 
 def answers_of_blocks(box: Box, code: str, blocks: Sequence[pa.Table]) -> list[tuple[float, ...] | None]:
@@ -44,7 +47,8 @@ def answers_of_blocks(box: Box, code: str, blocks: Sequence[pa.Table]) -> list[t
                     ahead.start()
                 answers[place] = _answer(ready, code, blocks[place])
                 time.sleep(max(0.0, begun + slot - time.monotonic()))
-    step, late = changing_time(len(blocks)), time.monotonic() - start - slot * len(blocks)
+    behind = max(0.0, _MARGIN * box.starts_in - slot)
+    step, late = changing_time(len(blocks), late=behind), time.monotonic() - start - slot * len(blocks)
     time.sleep(max(0.0, step * max(1, math.ceil(late / step)) - late))
     return answers
 

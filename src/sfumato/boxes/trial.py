@@ -1,15 +1,17 @@
-"""The first box of a process is tried: a hostile program looks for ways out, and a box that has one is not used."""
+"""The first box of each level is tried by a hostile program that looks for ways out; a level with one is not used."""
 
 import os
 import secrets
 import tempfile
+import time
 from fractions import Fraction
 from functools import cache
 
 import pyarrow as pa
 
-from sfumato.boxes.box import Box, BoxLevel, BoxLimits, box_level
-from sfumato.errors import Refused
+from sfumato.boxes.box import Box, BoxLimits
+from sfumato.boxes.levels import BoxLevel, box_levels, check_level
+from sfumato.errors import Refused, Unsupported
 
 __all__ = ["ATTEMPTS", "check_starts", "tested_level", "ways_out"]
 
@@ -20,7 +22,7 @@ ATTEMPTS: dict[str, str] = {
     "a file of the host": "open(PLANTED, 'rb').read()",
     "files of the system": "os.listdir('/etc')",
     "variables of the host": "assert set(os.environ) - KNOWN",
-    "processes": "os.listdir('/proc')",
+    "processes": "os.listdir('/proc')[0]",
     "a file of its own": "open('/empty/x', 'wb')",
     "a file among the libraries": "open('/packages/x', 'wb')",
     "network by UDP": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
@@ -68,22 +70,43 @@ def ways_out(box: Box, code: str = _PROGRAM) -> tuple[str, ...] | None:
 
 @cache
 def tested_level() -> BoxLevel:
-    """The level of boxes on this host, once one was tried; refused where a program gets out of it. Reads nothing."""
-    limits = BoxLimits(seconds=Fraction(2), libraries=(), numbers=1 + len(ATTEMPTS))
-    found = ways_out(Box(limits=limits))  # refused where there are no boxes
-    level = box_level()
-    if level is None or found is None:
-        raise Refused("a box on this host does not answer as it should; no code was run and nothing was spent.")
-    if found:
-        raise Refused(
-            f"a box on this host leaves ways out: {', '.join(found)}. No code was run and nothing was spent. Run on a "
-            "host where namespaces, Landlock and filters of system calls work."
+    """The strongest level of this host whose first box keeps a hostile program in; refused where none does.
+
+    Reads nothing.
+    """
+    check_level(None)  # refused where there are no boxes
+    said = []
+    for level in box_levels():
+        found = _found_at(level)
+        if found == ():
+            return level
+        said.append(
+            f"level {level.value} does not answer as it should"
+            if found is None
+            else f"level {level.value} leaves ways out: {', '.join(found)}"
         )
-    return level
+    raise Refused(
+        f"boxes on this host cannot be used ({'; '.join(said)}). No code was run and nothing was spent. Run on a host "
+        "where gVisor runs, or namespaces, Landlock and filters of system calls work."
+    )
+
+
+def _found_at(level: BoxLevel) -> tuple[str, ...] | None:
+    """What the hostile program finds at a level; None where no box of it answers."""
+    limits = BoxLimits(seconds=Fraction(2), libraries=(), numbers=1 + len(ATTEMPTS))
+    try:
+        return ways_out(Box(limits=limits, level=level))
+    except Unsupported:
+        return None
 
 
 @cache
-def check_starts(limits: BoxLimits) -> None:
-    """Refuse limits that no box starts with, such as a library that fails to be imported. Reads nothing."""
-    with Box(limits=limits).warm() as box:
+def check_starts(limits: BoxLimits, level: BoxLevel) -> float:
+    """How many seconds a box takes to start, where no program runs; refused where none starts. Reads nothing.
+
+    Limits that no box starts with are those with a library that fails to be imported, say.
+    """
+    begun = time.monotonic()
+    with Box(limits=limits, level=level).warm() as box:
         box.ready()
+        return time.monotonic() - begun

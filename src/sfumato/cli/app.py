@@ -21,6 +21,7 @@ from sfumato.cli import (
     consortium,
     demo,
     demo_attacks,
+    doctor,
     evidence,
     genomics,
     graph,
@@ -29,11 +30,13 @@ from sfumato.cli import (
     operation,
     pictures,
     plan,
+    publish,
     query,
     receipt,
     research,
     schema,
     serve,
+    service,
     site,
     stream,
     suggest_limit,
@@ -95,6 +98,7 @@ app = typer.Typer(
 )
 demo.demo.command("attacks")(demo_attacks.attacks)
 app.add_typer(demo.demo, name="demo")
+app.command("doctor")(doctor.doctor)
 app.command("query")(query.query)
 app.command("suggest-limit")(suggest_limit.suggest_limit)
 app.command("synthesize")(synthesize.synthesize)
@@ -111,6 +115,7 @@ audit.audit.command("plans")(audit_plans.plans)
 app.add_typer(audit_ways.audit, name="audit")
 app.command("releases")(evidence.releases)
 app.command("evidence")(evidence.evidence)
+app.command("publish")(publish.publish)
 ledger.ledger.command("health")(operation.health)
 ledger.ledger.command("backup")(operation.backup)
 ledger.ledger.command("restore")(operation.restore)
@@ -129,6 +134,7 @@ app.add_typer(consortium.consortium, name="consortium")
 app.add_typer(genomics.genomics, name="genomics")
 app.add_typer(site.site, name="site")
 app.add_typer(research.research, name="research")
+app.command("serve")(service.serve)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer hands the value in by position

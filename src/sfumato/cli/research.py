@@ -181,7 +181,7 @@ def run(
     ledger: Where = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a program in its box, and write the certificates of what it released.
+    """Run a program in its box, and write the certificates of what it released, and the weights of its models.
 
     It is entered before it starts, and its end after. The same program on the same version of the data gives what it
     gave before, at no cost. Without N all programs that wait are run in their order; one that may not run stays.
@@ -382,11 +382,14 @@ def _text(script: Path) -> str:
 
 
 def _written(program: int, result: "RunResult", out: Path) -> list[Path]:
-    """The certificates of a run, as files in the order in which they were released."""
+    """The certificates of a run, as files in the order in which they were released, with the weights of models."""
     files = []
-    for place, text in enumerate(result.certificates.values(), start=1):
+    for place, (name, text) in enumerate(result.certificates.items(), start=1):
         files.append(out / f"program-{program}-{place}.json")
         files[-1].write_text(text, encoding="utf-8")
+        if name in result.models:
+            files.append(files[-1].with_suffix(".safetensors"))
+            files[-1].write_bytes(result.models[name])
     return files
 
 

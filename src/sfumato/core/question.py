@@ -13,6 +13,7 @@ from sfumato.core.budget import Budget
 from sfumato.core.deprecation import withdrawn
 from sfumato.core.exact import Exact, decimal_down, decimal_up
 from sfumato.core.limits import Limit
+from sfumato.core.notebook_card import card
 from sfumato.core.query import Mechanism, Query
 from sfumato.core.release import Release, viewed
 from sfumato.core.sensitivity import Sensitivity
@@ -82,6 +83,16 @@ class Preview:
         return f"Counted: {self.limited}{'; what that cuts is not in the margin' if self.cuts else ''}. "
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, f"each ±{_short(each)}, all at once ±{_short(self.joint_margins[name])}")
+            for name, each in self.margins.items()
+        ]
+        rows += [(name, "depends on how many rows a group has; say rows=…") for name in self.by_rows]
+        rows += [(name, "depends on the data") for name in self.untold]
+        title = f"{self.numbers} number(s) at {self.spend}, with {decimal_down(100 * self.confidence)}% confidence"
+        return card(title, rows, f"{self._outside}Nothing was read or spent.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +241,17 @@ class Question:
             f"Question: {question_text(self.query)}. Nothing was read or spent. Call preview(epsilon=…) for the error "
             "to expect, release(epsilon=…) for the answer."
         )
+
+    def _repr_html_(self) -> str:
+        where = getattr(self.query, "where", None)
+        facts = [
+            ("asks", ", ".join(self.query.names)),
+            ("of", f"{self.query.dataset.name}, version {self.query.dataset.edition}"),
+            ("by", ", ".join(self.query.labels())),
+            ("where", "" if where is None else str(where)),
+        ]
+        note = "Nothing was read or spent. preview(epsilon=…) tells the error to expect, release(epsilon=…) the answer."
+        return card("Question", [(name, said) for name, said in facts if said], note)
 
     if not TYPE_CHECKING:
 

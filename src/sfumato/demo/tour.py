@@ -180,6 +180,9 @@ def tour(
     console.print("\nNext:", style="bold")
     for command in commands:
         told.line(command)
+    told.say(
+        "The last one is the next thing to see: the same network as a service, in a browser, with people of every role."
+    )
     return Tour(
         releases=(ili, everyone, map_of_cells, again, spread),
         share=share,
@@ -270,6 +273,7 @@ def _commands(place: Path, program: str) -> tuple[str, ...]:
         f"{program} verify {certificate} --key {public}",
         f"{program} explain {heat_map} --lang zh",
         f"{program} units {certificate} --family 3",
+        f"{program} serve --demo",
     )
 
 

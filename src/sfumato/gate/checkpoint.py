@@ -48,7 +48,7 @@ class Checkpointed(ABC):
         self._gate, self._opened, self._path = gate, opened, path
         self._lock, self._stack = threading.RLock(), held or contextlib.ExitStack()
         self._done, self._closed, self._serial, self._process = False, False, 0, os.getpid()
-        self._failed = False
+        self._failed, self._position = False, ""
 
     @property
     def query(self) -> Query:
@@ -64,6 +64,16 @@ class Checkpointed(ABC):
     def charged(self) -> Budget:
         """What the whole stream cost, charged when it was opened."""
         return self._opened.charged
+
+    @property
+    def position(self) -> str:
+        """Where its source goes on from, as the source told it with the last step. Sensitive."""
+        return self._position
+
+    def take_position(self, position: str) -> None:
+        """Seal with the next step where the source goes on after it: both are stored, or neither."""
+        with self._lock:
+            self._position = position
 
     def uninterrupted(self) -> contextlib.AbstractContextManager[object]:
         """Hold the stream for several calls: while it is held no other thread tells anything from it.
@@ -110,7 +120,7 @@ class Checkpointed(ABC):
                 raise Refused(f"{path} is the state of another {self.WHAT} or another charge; nothing was resumed.")
             self._gate.move(self._opened, header["serial"], state["nonce"])
             self._opened = replace(self._opened, issued=state["issued"])
-            self._serial = header["serial"]
+            self._serial, self._position = header["serial"], state.get("position", "")
             self._restore_body(body)
             self._restore(state)
             self.save()  # from now on no copy of the old state can go on
@@ -152,6 +162,8 @@ class Checkpointed(ABC):
     def _write(self) -> None:
         nonce = secrets.token_hex(16)
         state: dict[str, Json] = {**self._state(), "nonce": nonce, "issued": self._opened.issued}
+        if self._position:
+            state["position"] = self._position
         try:
             if self._path is not None:
                 body = self._body()

@@ -348,6 +348,14 @@ class DurableLedger:
         with self.ledger.record.reading() as transaction:
             return transaction.charge_named(idempotency)
 
+    def answer_named(self, idempotency: str) -> str | None:
+        """The certificate that answers the charge under an idempotency key; None where it has none."""
+        with self.ledger.record.reading() as transaction:
+            charge = transaction.charge_named(idempotency)
+            if charge is None or charge.answer is None:
+                return None
+            return certificate_at(transaction, charge.answer, charge.answered, None)
+
     def named(self, idempotency: str) -> State | None:
         """What became of the charge under an idempotency key; None if there is none."""
         charge = self.charge_named(idempotency)

@@ -5,6 +5,7 @@ approved is run by :mod:`sfumato.research.environment`. Programs that see rows r
 (:mod:`sfumato.boxes`): see ``vault.block_mean`` and ``vault.block_quantiles``.
 """
 
-from sfumato.boxes.box import NOT_HIDDEN, Box, BoxLevel, BoxLimits, box_level
+from sfumato.boxes.box import Box, BoxLimits
+from sfumato.boxes.levels import BoxLevel, box_level
 
-__all__ = ["NOT_HIDDEN", "Box", "BoxLevel", "BoxLimits", "box_level"]
+__all__ = ["Box", "BoxLevel", "BoxLimits", "box_level"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.boxes.box import BoxLimits
+from sfumato.boxes.trial import tested_level
 from sfumato.core.budget import Budget
 from sfumato.core.exact import Exact, natural, positive
 from sfumato.errors import InvalidInput, NotDeclared
@@ -87,8 +88,8 @@ class BlocksJob:
 
     @property
     def level(self) -> str:
-        """How it is shut off."""
-        return "B"
+        """How it is shut off: at the strongest level that keeps a hostile program in on this host."""
+        return tested_level().value
 
     def run(self, code: str, project: ServedProject) -> bool:
         """Run a program over all its blocks, as one release."""

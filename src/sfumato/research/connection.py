@@ -21,14 +21,17 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Query
 from sfumato.core.question import Gate, Intended, Preview
 from sfumato.core.release import Release
+from sfumato.core.remote import client_for
 from sfumato.core.units import record
 from sfumato.errors import EngineFailed, InvalidInput, NotDeclared, Refused
+from sfumato.federated.training.declared_network import DeclaredNetwork
 from sfumato.governance.owner.client import check_owner, is_socket, socket_of
 from sfumato.governance.owner.frames import Broken, Frames, Gone, Stalled, peer_of
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.presenter import Reports
 from sfumato.reports.verify import parsed, verify
 from sfumato.research import messages as said
+from sfumato.research.declared_training import TrainedNetwork, bytes_of
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
 from sfumato.vault import Vault
@@ -47,8 +50,17 @@ def speak_through(channel: Channel) -> None:
     _own[:] = [channel]
 
 
-def connect(address: str | Path | None = None, *, project: str | None = None) -> "Connection":
+def connect(
+    address: str | Path | None = None,
+    *,
+    project: str | None = None,
+    token: str | None = None,
+    account: str | None = None,
+) -> "Connection":
     """Connect to a research environment: ``unix:/path/to/socket`` with a project; in a box, without either.
+
+    An address of the web, ``https://…``, is that of a service: it is asked with a ``token`` that was made there, and
+    charges the ``account``, or the first one that the token may charge.
 
     Guarantee: what comes back are releases, each verified against the key that the environment named. Assumes: whoever
     listens at the socket is the environment, whose folder only its owner can write to.
@@ -57,8 +69,19 @@ def connect(address: str | Path | None = None, *, project: str | None = None) ->
         if not _own:
             raise NotDeclared("connect() without an address is for programs in a box; say connect('unix:/…').")
         return Connection(_own[0], project)
+    client = client_for(address)
+    if client is not None:
+        if project is not None:
+            raise InvalidInput("a service has accounts and no such projects; nothing was done. Say account='…'.")
+        found: Connection = client(address, token=token, account=account)
+        return found
+    if token is not None or account is not None:
+        raise InvalidInput("a token and an account go with a service, https://…; nothing was done.")
     if not is_socket(address):
-        raise InvalidInput("a research environment is named by its socket, unix:/path/to/socket; nothing was done.")
+        raise InvalidInput(
+            "a research environment is named by its socket, unix:/path/to/socket, and a service by its address, "
+            "https://…; nothing was done."
+        )
     if project is None:
         raise NotDeclared("say which project asks: connect(address, project='…'). Nothing was done.")
     return Connection(_SocketChannel(socket_of(address)), project)
@@ -109,6 +132,41 @@ class Connection:
             raise NotDeclared(f"say table=…, one of {', '.join(names)}; nothing was done.")
         return self.table(names[0]).sql(text).release(epsilon=epsilon, delta=delta)
 
+    def train(
+        self,
+        table: str,
+        *,
+        inputs: Sequence[str],
+        target: str,
+        n_units: int,
+        epsilon: Exact,
+        delta: Exact,
+        hidden: Sequence[int] = (),
+        epochs: int = 10,
+    ) -> TrainedNetwork:
+        """Have a classifier trained on a table: logistic regression, or a network with ``hidden`` layers.
+
+        ``inputs`` and ``target`` are columns of the schema; what is sent is the declaration of a network, without code.
+        ``n_units`` is how many units there are as far as the public knows. The whole run is charged once, before a row
+        is read; asking again trains again, for another charge.
+
+        Guarantee: the weights are (ε, δ)-DP for the unit of the project, as those of ``vault.trainer``. The certificate
+        states their digest: ``sfumato.learning.weights_digest`` of the model that is read from the file.
+        """
+        schema = self.schema(table)
+        network = DeclaredNetwork.of_schema(schema, inputs=inputs, target=target, hidden=hidden)
+        request = said.TrainingRequest(
+            table=table,
+            network=network.to_json(),
+            n_units=n_units,
+            epochs=epochs,
+            spend=Budget.asked(epsilon=epsilon, delta=delta),
+        )
+        reply = self._said(request, said.ModelReply)
+        return TrainedNetwork(
+            release=self._believed(reply.certificate, reply.charged, repeated=False), weights=bytes_of(reply.weights)
+        )
+
     @property
     def budget(self) -> Budget:
         """What the account of the project was allowed in all."""
@@ -129,14 +187,18 @@ class Connection:
 
     def _released(self, asked: said.AskedQuestion) -> Release:
         reply = self._said(said.QuestionRequest(question=asked), said.CertificateReply)
-        document = parsed(reply.certificate)
+        return self._believed(reply.certificate, reply.charged, repeated=reply.repeated)
+
+    def _believed(self, text: str, charged: Budget, *, repeated: bool) -> Release:
+        """The release of a certificate that came; refused where it does not verify against the key of the project."""
+        document = parsed(text)
         if not verify(document, key=self.key).authenticated:
             raise Refused("the certificate that came does not verify, and was not believed. What was charged counts.")
         return Release(
             statement=DECLARATIONS.decode(document["statement"], "statement"),
-            certificate=Certificate(reply.certificate),
-            charged=reply.charged,
-            repeated=reply.repeated,
+            certificate=Certificate(text),
+            charged=charged,
+            repeated=repeated,
             presenter=Reports(),
         )
 

@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
+from sfumato.boxes.levels import BoxLevel
+from sfumato.boxes.trial import tested_level
 from sfumato.core.budget import Budget
 from sfumato.core.query import Dataset
 from sfumato.core.release import Release
@@ -49,12 +51,12 @@ class ScriptJob:
 
     @property
     def level(self) -> str:
-        """How it is shut off."""
-        return "B"
+        """How it is shut off: as the box says, or at the strongest level that keeps a hostile program in here."""
+        return (BoxLevel(self.box.level) if self.box else tested_level()).value
 
     def run(self, code: str, project: ServedProject) -> bool:
         """Run a script to its end."""
-        return (self.box or ScriptBox()).run(code, project.answered)
+        return (self.box or ScriptBox(level=tested_level())).run(code, project.answered)
 
 
 JOBS: Mapping[str, ResearchJob] = {"script": ScriptJob(), "blocks": BlocksJob()}
@@ -63,11 +65,15 @@ JOBS: Mapping[str, ResearchJob] = {"script": ScriptJob(), "blocks": BlocksJob()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What became of a run: its entry, and the certificates that left, by their identifiers."""
+    """What became of a run: its entry, and the certificates that left, by their identifiers.
+
+    ``models`` are the weights that left beside some of them, in safetensors: once, with the run that trained them.
+    """
 
     run: int
     phase: RunPhase
     certificates: Mapping[str, str]
+    models: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +144,7 @@ class ResearchEnvironment:
             return RunResult(run=run, phase=RunPhase.FAILED, certificates={})
         certificates = {name: served.export.certificate(text) for name, text in served.released.items()}
         self.ledger.end_run(run, RunPhase.RELEASED, tuple(certificates))
-        return RunResult(run=run, phase=RunPhase.RELEASED, certificates=certificates)
+        return RunResult(run=run, phase=RunPhase.RELEASED, certificates=certificates, models=served.models)
 
     def _edition(self, name: str) -> Dataset:
         schema = self.data[name][1]

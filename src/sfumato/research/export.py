@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from sfumato.boxes.block_answers import BlockMean, BlockQuantiles
+from sfumato.boxes.block_answers import BlockMean, BlockQuantiles, BlockTrimmedMean
 from sfumato.core.query import Query
 from sfumato.core.release import Release
 from sfumato.errors import Refused, SfumatoError
+from sfumato.learning.training import Training
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.reports.stored import stored_release
 from sfumato.reports.verify import parsed, verify
@@ -37,7 +38,7 @@ class ReleaseExport:
             query = DECLARATIONS.decode(document["statement"], "statement").query
         except (SfumatoError, RecursionError, KeyError):
             raise _blocked(data) from None
-        if type(query) not in (*TABLE_QUERIES, BlockMean, BlockQuantiles):
+        if type(query) not in (*TABLE_QUERIES, BlockMean, BlockTrimmedMean, BlockQuantiles, Training):
             raise _blocked(data)
         about = {query.dataset.name, *(dataset.name for dataset in private_datasets(getattr(query, "joins", ())))}
         if not about <= self._datasets:

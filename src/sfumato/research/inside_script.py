@@ -17,6 +17,7 @@ def main() -> None:
     import inside  # type: ignore[import-not-found]  # in a box it is the file beside this one
 
     setup = json.loads(inside.frame(0))
+    os.environ.clear()
     os.environ.update(setup["environment"])
     sys.path[:] = [path for path in sys.path if path not in ("", "/")] + setup["packages"]
     sys.dont_write_bytecode = True
@@ -28,7 +29,6 @@ def main() -> None:
     connection.warm_up()
     ctypes = inside.ctypes
     libc = ctypes.CDLL(None, use_errno=True)
-    os.sched_setaffinity(0, setup["cores"])
     inside.limit(setup["limits"])
     inside.undumpable(libc)
     if setup["landlock"]:

@@ -1,7 +1,8 @@
 """What a script and the research environment say to each other: one document for each request, and for each reply.
 
-A question travels as the text of its query, which is a declaration without data; an answer as its signed certificate.
-Nothing else crosses, in either direction.
+A question travels as the text of its query, which is a declaration without data, and a model as the text of its
+network; an answer as its signed certificate, with noisy weights where it is a model. Nothing else crosses, in either
+direction.
 """
 
 from dataclasses import dataclass
@@ -25,10 +26,12 @@ __all__ = [
     "CostReply",
     "FittingRequest",
     "JoinRequest",
+    "ModelReply",
     "OfferedTable",
     "ProjectReply",
     "QuestionRequest",
     "RefusalReply",
+    "TrainingRequest",
 ]
 
 AREA = "research_message."
@@ -141,6 +144,30 @@ class AllowanceReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRequest:
+    """Train a network on a table: the text of its declaration, how many units there are, epochs and the cost."""
+
+    KIND: ClassVar[str] = "research_message.train"
+    VERSION: ClassVar[int] = 1
+    table: str
+    network: str
+    n_units: int
+    epochs: int
+    spend: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """The certificate of a model, its weights as a safetensors file in base 64, and what it cost."""
+
+    KIND: ClassVar[str] = "research_message.model"
+    VERSION: ClassVar[int] = 1
+    certificate: str
+    weights: str
+    charged: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalReply:
     """A refusal: the name of the error in :mod:`sfumato.errors`, and its words."""
 
@@ -168,8 +195,8 @@ class RefusalReply:
 
 
 _SAID: tuple[type[Document], ...] = (
-    *(JoinRequest, QuestionRequest, FittingRequest, AllowanceRequest),
-    *(ProjectReply, CertificateReply, CostReply, AllowanceReply, RefusalReply, OfferedTable, AskedQuestion),
+    *(JoinRequest, QuestionRequest, FittingRequest, AllowanceRequest, TrainingRequest),
+    *(ProjectReply, CertificateReply, ModelReply, CostReply, AllowanceReply, RefusalReply, OfferedTable, AskedQuestion),
 )
 RESEARCH_MESSAGES = Registry(
     (

@@ -1,25 +1,26 @@
 """A box for a script: no data, no network, no files; one pipe, on which questions leave and certificates come back.
 
-The same box as that of blocks (:mod:`sfumato.boxes.box`): namespaces, an empty environment, a list of allowed system
-calls, Landlock and limits. No socket is mounted and none is made: a script cannot connect to anything.
+The same box as that of blocks (:mod:`sfumato.boxes.box`), at any level: an empty environment, a list of allowed system
+calls, limits. No socket is mounted and none is made: a script cannot connect to anything.
 """
 
-import contextlib
 import json
 import os
 import select
 import struct
-import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import sfumato
-from sfumato.boxes import box, inside
-from sfumato.boxes.packages import BoxPackage, packages_of
-from sfumato.boxes.seccomp import starting_filter
+from sfumato.boxes import box
+from sfumato.boxes.levels import BoxLevel, check_level
+from sfumato.boxes.packages import packages_of
+from sfumato.boxes.started import StartedBox
+from sfumato.boxes.view import PACKAGES, view_of
 from sfumato.core.documents import Document, canonical, encode, parse
 from sfumato.core.exact import natural
 from sfumato.errors import InvalidInput, SfumatoError, Unsupported
@@ -31,7 +32,7 @@ __all__ = ["ScriptBox", "ScriptLimits"]
 MOST_FRAME = 16 * 2**20
 _LONGEST_START = 120.0
 _HEAD = struct.Struct("<Q")
-_OURS = "/ours"
+_OURS, _START = "/ours", "/inside_script.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,28 +48,23 @@ class ScriptLimits:
         natural(self.memory, "memory", least=1024)
         natural(self.questions, "questions", most=10_000)
 
-    def resources(self) -> dict[str, int]:
-        """Limits by their names."""
-        return {**box.BoxLimits(memory=self.memory).resources(), "CPU": self.seconds + 5}
-
 
 @dataclass(slots=True, kw_only=True)
 class ScriptBox:
     """Boxes for scripts, each used once.
 
-    Guarantee, at level B: a script reaches nothing but ``answer``, which gets documents of the protocol and no others;
-    what it prints, returns and raises goes nowhere. Assumes: the kernel keeps its word.
+    Guarantee, at the stated level: a script reaches nothing but ``answer``, which gets documents of the protocol and no
+    others; what it prints, returns and raises goes nowhere. Assumes: the kernel keeps its word.
     """
 
     limits: ScriptLimits = field(default_factory=ScriptLimits)
     libraries: tuple[str, ...] = ()
 
+    level: BoxLevel | None = None
+    """How a box is shut; the strongest level that this host looks able to give if not said."""
+
     def __post_init__(self) -> None:
-        if box.box_level() is None:
-            raise Unsupported(
-                "this host can shut no box: bubblewrap and a Linux kernel with Landlock are needed; no code was run. "
-                "Install bubblewrap."
-            )
+        self.level = check_level(self.level)
 
     def run(self, code: str, answer: Callable[[Document], Document]) -> bool:
         """Run a script to its end; whether it got there without failing. What it asks is answered by ``answer``."""
@@ -76,54 +72,31 @@ class ScriptBox:
             program = code.encode()
         except UnicodeEncodeError:
             raise InvalidInput("the code is no text that can be written as UTF-8; no code was run.") from None
-        with tempfile.TemporaryFile() as filtered:
-            filtered.write(starting_filter())
-            filtered.seek(0)
-            process = subprocess.Popen(  # noqa: S603 - a fixed command
-                _command(filtered.fileno(), packages_of(self.libraries, of_sfumato=True)),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={},
-                pass_fds=(filtered.fileno(),),
-                start_new_session=True,
-            )
-            try:
-                return _Line(process).talk(json.dumps(self._setup()).encode(), program, answer, self.limits)
-            finally:
-                process.kill()
-                process.wait()
-                for pipe in (process.stdin, process.stdout):
-                    if pipe is not None:
-                        with contextlib.suppress(BrokenPipeError):
-                            pipe.close()
-
-    def _setup(self) -> dict[str, object]:
-        usual = box.BoxLimits(libraries=self.libraries)
-        own = box.box_setup(usual)
-        readable = own["readable"]
-        assert isinstance(readable, list)  # noqa: S101 - as it is made there
-        return {
-            **own,
-            "packages": [_OURS, "/packages"],
-            "readable": [*readable, _OURS],
-            "limits": self.limits.resources(),
-        }
+        own = [(inside_script.__file__, _START), (str(Path(sfumato.__file__).parent), f"{_OURS}/sfumato")]
+        view = view_of(packages_of(self.libraries, of_sfumato=True), also=own, start=_START)
+        usual = box.BoxLimits(memory=self.limits.memory, libraries=self.libraries)
+        with box.opened_box(self.level, view, usual) as (started, setup):
+            limits = {**cast("dict[str, int]", setup["limits"]), "CPU": self.limits.seconds + 5}
+            readable = [*cast("list[str]", setup["readable"]), _OURS]
+            told = {**setup, "packages": [_OURS, PACKAGES], "readable": readable, "limits": limits}
+            return _Line(started, usual.place).talk(json.dumps(told).encode(), program, answer, self.limits)
 
 
 class _Line:
     """Both pipes of a box, each read and written within the time that is left."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: StartedBox, core: int) -> None:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - they are pipes
         self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
         os.set_blocking(self._in, False)
+        self._settle = partial(process.settle, [core])
 
     def talk(self, setup: bytes, program: bytes, answer: Callable[[Document], Document], limits: ScriptLimits) -> bool:
         start = time.monotonic() + _LONGEST_START
         self._send(setup, start)
         if self._read(1, start) != b"R":
             raise Unsupported("a box could not be shut on this host; no code was run and nothing was read.")
+        self._settle()
         until = time.monotonic() + limits.seconds
         self._send(program, until)
         for _ in range(limits.questions + 2):  # a script says who it is, and when it ends
@@ -172,15 +145,3 @@ def _answered(body: bytes, answer: Callable[[Document], Document]) -> bytes | No
     if not request.KIND.startswith(AREA) or isinstance(request, RefusalReply):
         return None
     return canonical(encode(answer(request))).encode()
-
-
-def _command(filter_at: int, packages: Sequence[BoxPackage]) -> Sequence[str]:
-    """The command of a box, with this package beside the others and the program for scripts."""
-    words = list(box.box_command(filter_at, packages))
-    ours = Path(sfumato.__file__).parent
-    place = words.index("--dir")
-    added = ["--ro-bind", inside_script.__file__, "/inside_script.py", "--ro-bind", str(ours), f"{_OURS}/sfumato"]
-    words[place:place] = added
-    words[-1] = "/inside_script.py"
-    assert inside.__file__ in words  # noqa: S101 - what both programs share is mounted
-    return words

@@ -16,10 +16,20 @@ from sfumato.core.exact import positive
 from sfumato.core.query import Query
 from sfumato.core.question import Intended
 from sfumato.core.release import Release
-from sfumato.errors import BudgetExceeded, EngineFailed, InvalidInput, Refused, SfumatoError, Unsupported
+from sfumato.errors import (
+    BudgetExceeded,
+    EngineFailed,
+    InvalidInput,
+    MissingExtra,
+    Refused,
+    SfumatoError,
+    Unsupported,
+)
 from sfumato.governance.research_entries import Project
+from sfumato.learning.training import Training
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.research import messages as said
+from sfumato.research.declared_training import checked_network, fitted, text_of
 from sfumato.research.export import ReleaseExport
 from sfumato.research.minimal import check_depth, check_person_column, narrowed
 from sfumato.tables.question_parts import TABLE_QUERIES
@@ -65,6 +75,8 @@ class ServedProject:
         self.export = ReleaseExport(vault.public_key, frozenset(self._schemas), self._check_columns)
         self.released: dict[str, str] = {}
         """The certificates that left on this connection, by their identifiers, in order."""
+        self.models: dict[str, bytes] = {}
+        """The weights that left, by the identifiers of their certificates."""
 
     def handle(self, name: str, columns: Sequence[str]) -> Table:
         """The table itself, for a job of the environment that gives a program these columns; the program has it not.
@@ -96,6 +108,8 @@ class ServedProject:
                     return self._fits(request)
                 case said.QuestionRequest():
                     return self._asked(request.question)
+                case said.TrainingRequest():
+                    return self._trained(request)
             raise Unsupported(f"a {request.KIND!r} is no request; nothing was done.")
         except SfumatoError as wrong:
             return said.RefusalReply.of(wrong)
@@ -137,6 +151,9 @@ class ServedProject:
         if isinstance(query, BlockMean | BlockQuantiles):
             self.handle(query.dataset.name, query.given)
             return
+        if isinstance(query, Training):
+            self.handle(query.dataset.name, ())  # its columns were checked when it was asked for
+            return
         self.vault.check_columns(query)
         check_person_column(query, self.vault.unit, approved)
 
@@ -176,6 +193,25 @@ class ServedProject:
                 certificate=self.hand_out(release), charged=release.charged, repeated=release.repeated
             )
         except BudgetExceeded as wrong:
+            reply = said.RefusalReply.of(wrong)
+        except Exception:  # noqa: BLE001 - rows may have been read: one body, whatever happened
+            reply = said.RefusalReply.of(FAILED)
+        self._wait_since(began)
+        return reply
+
+    def _trained(self, request: said.TrainingRequest) -> Document:
+        """Train a declared network: helpful words before the charge, and one body for whatever goes wrong after it."""
+        table = self.handle(request.table, ())
+        network = checked_network(request, self._schemas[request.table])
+        table = self.handle(request.table, [column.name for column in (*network.inputs, network.target)])
+        began = time.monotonic()
+        try:
+            release, weights = fitted(self.vault, table, network, request)
+            reply: Document = said.ModelReply(
+                certificate=self.hand_out(release), weights=text_of(weights), charged=release.charged
+            )
+            self.models[release.statement.identifier] = weights
+        except (BudgetExceeded, MissingExtra) as wrong:
             reply = said.RefusalReply.of(wrong)
         except Exception:  # noqa: BLE001 - rows may have been read: one body, whatever happened
             reply = said.RefusalReply.of(FAILED)

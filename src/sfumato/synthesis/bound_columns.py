@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals
 
-__all__ = ["BoundColumns", "association", "in_step", "sharpened", "sites_of"]
+__all__ = ["BoundColumns", "association", "in_step", "parted_rows_rejoined", "sharpened", "sites_of"]
 
 BOUND = 0.9
 """Goodman and Kruskal's λ from which one column nearly says the other."""
@@ -37,12 +37,14 @@ def association(table: NDArray[np.floating]) -> float:
     >>> association(np.diag([0.5, 0.3, 0.2])), association(np.full((2, 2), 0.25))
     (1.0, 0.0)
     """
-    found = 0.0
-    for each in (np.asarray(table, dtype=float), np.asarray(table, dtype=float).T):
-        best, whole = float(each.sum(axis=0).max()), float(each.sum())
-        if whole > best:
-            found = max(found, (float(each.max(axis=1).sum()) - best) / (whole - best))
-    return found
+    exact = np.asarray(table, dtype=float)
+    return max(0.0, _guessed(exact), _guessed(exact.T))
+
+
+def _guessed(table: NDArray[np.float64]) -> float:
+    """λ of the second column given the first; 0 where the second has one value."""
+    best, whole = float(table.sum(axis=0).max()), float(table.sum())
+    return (float(table.max(axis=1).sum()) - best) / (whole - best) if whole > best else 0.0
 
 
 def sites_of(pairs: Reals, rows: Codes, layout: Layout) -> list[BoundColumns]:
@@ -81,8 +83,7 @@ def sharpened(pairs: Reals, tables: Sequence[MeasuredTable], layout: Layout, tot
             continue
         one, two = (layout.parts[column] for column in table.columns)
         fitted = found[one, two]
-        large = (fitted == fitted.max(axis=1, keepdims=True)) | (fitted == fitted.max(axis=0))
-        small = ~large & (table.counts < CHANCE * table.sigma)
+        small = ~_large(fitted) & (table.counts < CHANCE * table.sigma)
         held = float(fitted[small].sum())
         if held <= 0 or association(fitted) < BOUND:
             continue
@@ -91,6 +92,40 @@ def sharpened(pairs: Reals, tables: Sequence[MeasuredTable], layout: Layout, tot
         if rest > 0:
             fitted = np.where(small, fitted * factor, fitted * np.float32(1 + held * (1 - float(factor)) / rest))
             found[one, two], found[two, one] = fitted, fitted.T
+    return found
+
+
+def parted_rows_rejoined(rows: Codes, pairs: Reals, layout: Layout, random: np.random.Generator) -> Codes:
+    """The same rows, where one column nearly says another with no more of them beside the diagonal than ``pairs`` has.
+
+    Of each cell beside the large ones the rows that are too many get a value of the column that is said by the other,
+    as ``pairs`` has it there. A search by moves of single rows leaves them: two rows with each other's names would have
+    to move at once.
+    """
+    found = rows.copy()
+    for one, two in combinations(range(len(layout.sizes)), 2):
+        aim = pairs[layout.parts[one], layout.parts[two]].astype(np.float64)
+        if association(aim) < BOUND:
+            continue
+        says, said = (one, two) if _guessed(aim) >= _guessed(aim.T) else (two, one)
+        aim = aim if says == one else aim.T
+        cells = found[:, says].astype(np.int64) * aim.shape[1] + found[:, said]
+        kept = np.where(_large(aim), len(found), np.floor(aim * len(found) + random.random(aim.shape))).ravel()
+        order = np.lexsort((random.random(len(found)), cells))
+        counts = np.bincount(cells, minlength=aim.size)
+        rank = np.empty(len(found), dtype=np.int64)
+        rank[order] = np.arange(len(found)) - np.repeat(np.cumsum(counts) - counts, counts)
+        over = np.flatnonzero(rank >= kept[cells])
+        rising = np.cumsum(aim[found[over, says]], axis=1)
+        drawn = random.random(len(over))[:, None] * rising[:, -1:]
+        new = np.minimum((drawn >= rising).sum(axis=1), aim.shape[1] - 1)
+        found[over, said] = np.where(rising[:, -1] > 0, new, found[over, said])
+    return found
+
+
+def _large(table: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Which cells are the largest of their row or column."""
+    found: NDArray[np.bool_] = (table == table.max(axis=1, keepdims=True)) | (table == table.max(axis=0))
     return found
 
 

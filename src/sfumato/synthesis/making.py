@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InvalidInput
-from sfumato.synthesis.bound_columns import in_step, sharpened
+from sfumato.synthesis.bound_columns import in_step, parted_rows_rejoined, sharpened
 from sfumato.synthesis.gibbs import gibbs_rows
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals, one_way, total_of
 from sfumato.synthesis.mixture import Mixture, fitted
@@ -63,6 +63,8 @@ def made_rows(
         chained = gibbs_rows(mixture.draw(max(rows, 1), random), pairs, allowed, layout, rows, random)
         if _distance(chained, pairs, layout) <= CLOSE * _distance(codes, pairs, layout):
             codes = chained
+    else:
+        codes = parted_rows_rejoined(codes, pairs, layout, random)
     measured = _measured_pairs(tables, layout)
     codes = searched(_kept(codes, allowed, shares, layout, random), pairs, allowed, layout, random, three, measured)
     return Made(

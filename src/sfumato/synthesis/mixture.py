@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.synthesis.measured import Codes, Layout, MeasuredTable, Reals, one_way, total_of
 
@@ -96,14 +95,14 @@ def fitted(
     mean, square = np.zeros_like(logits), np.zeros_like(logits)
     most = STEPS_OF_TRIPLES if aim.triples else STEPS
     cells = sum(table.counts.size for table in tables)
+    within = _columns_of_cells(layout)
     for step in range(1, most + 2):
-        shares = _softmax(logits, layout)
+        shares = _softmax(logits, within)
         chi, pull = aim.gradient(shares)
         if chi <= goal or step > most:
             return Mixture(layout=layout, shares=shares, misfit=chi / cells, steps=step - 1)
-        for part in layout.parts:
-            own, along = shares[:, part], pull[:, part]
-            pull[:, part] = own * (along - (own * along).sum(axis=1, keepdims=True))
+        pull -= ((shares * pull) @ within) @ within.T
+        pull *= shares
         mean += np.float32(1 - KEPT) * (pull - mean)
         square += np.float32(1 - KEPT_SQUARES) * (pull * pull - square)
         rate = RATE * 0.5 * (1 + np.cos(np.pi * step / most)) + 0.001
@@ -172,9 +171,20 @@ class _Aim:
         return chi, slope
 
 
-def _softmax(logits: Reals, layout: Layout) -> Reals:
-    shares: NDArray[np.float32] = np.empty_like(logits)
-    for part in layout.parts:
-        rising = np.exp(logits[:, part] - logits[:, part].max(axis=1, keepdims=True))
-        shares[:, part] = rising / rising.sum(axis=1, keepdims=True)
+def _columns_of_cells(layout: Layout) -> Reals:
+    """1 where a cell is one of a column: a product with it adds up the cells of each column."""
+    found = np.zeros((layout.width, len(layout.sizes)), dtype=np.float32)
+    for column, part in enumerate(layout.parts):
+        found[part, column] = 1
+    return found
+
+
+def _softmax(logits: Reals, within: Reals) -> Reals:
+    """Shares that add up to 1 in each column.
+
+    One maximum for all columns is enough: logits move by less than 30 in all steps, and begin at −14 or above, so that
+    no column is so far below another that its cells vanish.
+    """
+    rising = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: Reals = rising / ((rising @ within) @ within.T)
     return shares

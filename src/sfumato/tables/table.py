@@ -14,6 +14,7 @@ from sfumato.core.deprecation import renamed, withdrawn
 from sfumato.core.description import plain
 from sfumato.core.exact import Exact, positive, probability
 from sfumato.core.limits import Limit
+from sfumato.core.notebook_card import card
 from sfumato.core.query import Dataset, Query
 from sfumato.core.question import Gate, Question
 from sfumato.core.release import Release
@@ -705,19 +706,27 @@ class Table(StudiedTable):
         gate = self._gate if self.limit is None or not self.relimited else self._gate.limited(self.limit)
         return Question(query=query, gate=gate)
 
-    def __repr__(self) -> str:
+    def _shown(self) -> list[tuple[str, str]]:
+        """What was declared and asked so far, by its name: public all of it."""
         facts = [
-            f"where {self.predicate}" if self.predicate is not None else "",
-            f"grouped by {_some(keys.column for keys in self.by)}" if self.by else "",
-            f"joined with {_some(_name_of(join) for join in self._beside)}" if self._beside else "",
-            "one row a person" if is_per_person(self.joins) else "",
-            f"keys: {_some(f'{name} ({keys.size:,})' for name, keys in self.keys.items())}" if self.keys else "",
-            f"bounds: {_some(f'{name} {_end(low)} to {_end(high)}' for name, (low, high) in self.bounds.items())}"
-            if self.bounds
-            else "",
-            "no row was read for this",
+            ("where", "" if self.predicate is None else str(self.predicate)),
+            ("grouped by", _some(keys.column for keys in self.by)),
+            ("joined with", _some(_name_of(join) for join in self._beside)),
+            ("rows", "one row a person" if is_per_person(self.joins) else ""),
+            ("keys", _some(f"{name} ({keys.size:,})" for name, keys in self.keys.items())),
+            ("bounds", _some(f"{name} {_end(low)} to {_end(high)}" for name, (low, high) in self.bounds.items())),
         ]
-        return f"Table {self.dataset.name!r}, version {self.dataset.edition!r}; {'; '.join(filter(None, facts))}"
+        return [(name, said) for name, said in facts if said]
+
+    def __repr__(self) -> str:
+        signs = {"keys": ": ", "bounds": ": "}
+        facts = [said if name == "rows" else f"{name}{signs.get(name, ' ')}{said}" for name, said in self._shown()]
+        facts.append("no row was read for this")
+        return f"Table {self.dataset.name!r}, version {self.dataset.edition!r}; {'; '.join(facts)}"
+
+    def _repr_html_(self) -> str:
+        title = f"Table {self.dataset.name!r}, version {self.dataset.edition!r}"
+        return card(title, self._shown(), "No row was read for this.")
 
     if not TYPE_CHECKING:
 

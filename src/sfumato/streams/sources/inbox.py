@@ -2,12 +2,29 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Protocol
 
 from sfumato.errors import InvalidInput, Refused
 from sfumato.streams.clock import Arrival, Clock, Contents, Steps
 from sfumato.streams.sources.open_stream import Answer, OpenStream, declared, has_ended, is_of_people, tell
 
-__all__ = ["Inbox"]
+__all__ = ["Inbox", "Positioned"]
+
+
+class Positioned(Protocol):
+    """A source that is read on from a position, which the stream seals with each step. Sensitive: the positions."""
+
+    def begin(self, position: str, clock: Clock, horizon: int) -> None:
+        """Go on after a position; the first time it is empty."""
+        ...
+
+    def after(self, step: int) -> str:
+        """The position from which no event of a later step is missed."""
+        ...
+
+    def passed(self, position: str) -> None:
+        """Hear that a position was stored: nothing before it is read again."""
+        ...
 
 
 class Inbox:
@@ -18,8 +35,8 @@ class Inbox:
     what waits inside. Public: the clock, ``late``, ``wait``, and the times.
 
     ``late`` and ``wait`` are as for :class:`~sfumato.streams.clock.Steps`. Made for a stream that was resumed, it drops
-    the events of all steps that the stream has had: the source may then be read from its start again. Threads may share
-    an inbox: a step is released once.
+    the events of all steps that the stream has had: the source may then be read from its start again, or it is
+    ``source``, whose position is sealed with every step. Threads may share an inbox: a step is released once.
 
     >>> from datetime import UTC, timedelta
     >>> import sfumato as sf
@@ -32,7 +49,15 @@ class Inbox:
     [1, 2, 3]
     """
 
-    def __init__(self, stream: OpenStream, clock: Clock, *, late: str = "drop", wait: int = 0) -> None:
+    def __init__(
+        self,
+        stream: OpenStream,
+        clock: Clock,
+        *,
+        late: str = "drop",
+        wait: int = 0,
+        source: Positioned | None = None,
+    ) -> None:
         query = declared(stream)
         people = is_of_people(stream)
         if late == "now" and query.times > 1 and not people:
@@ -40,7 +65,12 @@ class Inbox:
                 "this stream protects the events of several steps together, one in each; late ones that count now "
                 "could meet in one step. Nothing was done. Drop late events, or protect one event."
             )
-        self._stream = stream
+        if late == "now" and source is not None:
+            raise InvalidInput(
+                "after a crash nobody could tell a late event that counted from one that still waits, so with a source "
+                "that is read on from a position late events are dropped. Nothing was done. Say wait=1, or more."
+            )
+        self._stream, self._source = stream, source
         self._steps = Steps(
             clock,
             horizon=query.horizon,
@@ -52,6 +82,8 @@ class Inbox:
             wait=wait,
             told=stream.steps,
         )
+        if source is not None:
+            source.begin(stream.position, clock, query.horizon)
 
     @property
     def has_ended(self) -> bool:
@@ -93,4 +125,10 @@ class Inbox:
                     f"the stream is at step {self._stream.steps} and its inbox at {step - 1}: something else feeds it. "
                     "Nothing more was released. Make a new inbox; it goes on from where the stream is."
                 )
-            return tell(self._stream, held)
+            if self._source is None:
+                return tell(self._stream, held)
+            position = self._source.after(step)
+            self._stream.take_position(position)
+            answer = tell(self._stream, held)
+            self._source.passed(position)
+            return answer

@@ -1,0 +1,1 @@
+"""The data that stewards declared: what is public about each, and where its rows lie."""

@@ -1,0 +1,1 @@
+"""Who somebody is: people, passwords, sessions, tokens for programs, and the sign-in of an institution."""
