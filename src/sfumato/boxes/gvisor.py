@@ -52,6 +52,7 @@ class GVisor:
             Path(folder, "config.json").write_text(json.dumps(bundle(view)))
             command = [
                 *(found, "--platform=ptrace", "--network=none", "--ignore-cgroups", f"--root={folder}/state"),
+                "--file-access-mounts=exclusive",  # names are looked up once: what is shown does not change meanwhile
                 *(["--rootless"] if os.geteuid() else []),
                 *("run", "--bundle", folder, Path(folder).name),
             ]

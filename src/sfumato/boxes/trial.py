@@ -10,7 +10,9 @@ from functools import cache
 import pyarrow as pa
 
 from sfumato.boxes.box import Box, BoxLimits
+from sfumato.boxes.control_groups import control_groups_hold
 from sfumato.boxes.levels import BoxLevel, box_levels, check_level
+from sfumato.boxes.packages import packages_of
 from sfumato.errors import Refused, Unsupported
 
 __all__ = ["ATTEMPTS", "check_starts", "tested_level", "ways_out"]
@@ -106,6 +108,8 @@ def check_starts(limits: BoxLimits, level: BoxLevel) -> float:
 
     Limits that no box starts with are those with a library that fails to be imported, say.
     """
+    packages_of(limits.libraries)  # found once a process, as is what follows: neither is a part of a start
+    control_groups_hold()
     begun = time.monotonic()
     with Box(limits=limits, level=level).warm() as box:
         box.ready()
