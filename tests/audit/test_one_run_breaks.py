@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import combine_pvalues
 
 from sfumato import audit
+from sfumato.audit import one_run
 from sfumato.audit.one_run_demo import demonstrated
 from sfumato.learning.noisy_sums import NoisySums
 from tests.alpha import likely
@@ -83,7 +84,22 @@ def test_correct_runs_are_refuted_in_five_of_a_hundred_at_most() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.alpha(1e-8)
 def test_a_white_box_audit_sees_half_of_the_loss() -> None:
-    """ε = 4, 1,000 canaries, 20,000 weights, the mean of five runs: 2.3 was seen; ideal scores have 2.5."""
-    runs = [audit.trained(demonstrated(canaries=1_000, weights=20_000)) for _ in range(5)]
-    assert np.mean([one.by_curve for one in runs]) > 1.8
+    """ε = 4, 5,000 canaries, 20,000 weights: half is 2, which 418 right guesses of 500 show.
+
+    Simulated Gaussian scores have 436.8 right with a deviation of 7.55, so the mean of six is below 418 with 2e-9.
+    """
+    runs = [audit.trained(demonstrated(canaries=5_000, weights=20_000)) for _ in range(6)]
+    assert np.mean([one.by_curve for one in runs]) > 2
+
+
+@pytest.mark.long
+def test_an_audit_that_guesses_any_tenth_does_not_see_it(monkeypatch: Patch) -> None:
+    """The broken copy: the first canaries are guessed, by the sign of their scores, and not those that stand out."""
+
+    def first(scores: Any, coins: Any, guesses: int) -> int:
+        return int(np.sum((scores[:guesses] > np.median(scores)) == coins[:guesses]))
+
+    monkeypatch.setattr(one_run, "right_guesses", first)
+    assert audit.trained(demonstrated(canaries=5_000, weights=20_000)).by_curve < 1.5

@@ -35,7 +35,8 @@ def demonstration(
     nn.init.zeros_(model.weight)
     people = torch.zeros(PEOPLE, weights)
     people[:, 0] = 1
-    data = Units(people, torch.ones(PEOPLE), n_units=PEOPLE, name="invented people", version="1")
+    answers = torch.arange(PEOPLE) % 2.0  # gradients of people cancel, so that scores hold coins and noise alone
+    data = Units(people, answers, n_units=PEOPLE, name="invented people", version="1")
     made = Canaries.random(canaries, like=data, targets=[0, 1], score=score, confidence=confidence)
     run = trainer(model, _entropy, data=data, clip=1, canaries=made)
     return run.fit(
