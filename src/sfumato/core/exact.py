@@ -129,12 +129,15 @@ def natural(value: object, name: str, *, least: int = 1, most: int | None = None
 
 
 def fraction_text(value: Fraction) -> str:
-    """Write a rational as people write it: ``1/2``, ``3``.
+    """Write a rational as people write it, exactly: ``1/2``, ``3``, and ``0.4381`` for many ten-thousandths.
 
-    >>> fraction_text(Fraction(1, 2)), fraction_text(Fraction(3))
-    ('1/2', '3')
+    >>> fraction_text(Fraction(1, 2)), fraction_text(Fraction(3)), fraction_text(Fraction("0.4381"))
+    ('1/2', '3', '0.4381')
     """
-    return str(value)
+    if value.denominator < 1000 or 1000 * abs(value) < 1 or abs(value.numerator) == 1 or 10**6 % value.denominator:
+        return str(value)
+    whole, rest = divmod(abs(value.numerator) * (10**6 // value.denominator), 10**6)
+    return f"{'-' if value < 0 else ''}{whole}.{rest:06d}".rstrip("0")
 
 
 def decimal_up(value: Fraction, digits: int = 4) -> str:
