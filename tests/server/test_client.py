@@ -20,21 +20,9 @@ from sfumato.errors import (
     Unsupported,
 )
 from sfumato.reports.verify import parsed, verify
-from tests.server.asked_services import ACCOUNT, CAP, OTHER, PERSON, ROWS, SCHEMA, AskedService, InProcess, asked
-from tests.server.visiting import ORIGIN, Visiting
-
-
-class Quick(InProcess):
-    """Moves the clock of the service to each deadline, so that nobody waits."""
-
-    def __init__(self, made: AskedService) -> None:
-        super().__init__(Visiting(made.service))
-        self._made = made
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if request.method == "GET" and "/questions/" in request.url.path:
-            self._made.ended(request.url.path.split("/questions/")[1].partition("/")[0])
-        return super().handle_request(request)
+from tests.server.asked_services import ACCOUNT, CAP, OTHER, PERSON, ROWS, SCHEMA, AskedService, asked
+from tests.server.quick_line import Quick
+from tests.server.visiting import ORIGIN
 
 
 @pytest.fixture(scope="module")
