@@ -23,11 +23,11 @@ from tests.server.quick_line import Quick
 from tests.server.trial_services import declare
 from tests.server.visiting import ORIGIN, Visiting, fields_of
 
-CAP = Budget(epsilon=20, delta="1/100000")
+CAP = Budget(epsilon=8, delta="1/1000000")
 SURVIVAL = {"time": "week", "event_column": "relapsed", "group": "arm", "by": "epsilon", "epsilon": "2"}
-LINEAR = {"outcome": "sbp", "use": ["age", "arm"], "low:age": "20", "high:age": "88", "epsilon": "2", "delta": "1e-6"}
+LINEAR = {"outcome": "sbp", "use": ["age", "arm"], "low:age": "20", "high:age": "88", "epsilon": "2", "delta": "1e-7"}
 LOGISTIC = {"outcome": "relapsed", "event": "True", "use": ["arm"], "by": "rows", "rows": "1200"}
-SYNTHETIC = {"use": ["arm", "relapsed", "age"], "bins:age": "4", "rows_made": "300", "epsilon": "1", "delta": "1e-6"}
+SYNTHETIC = {"use": ["arm", "relapsed", "age"], "bins:age": "4", "rows_made": "300", "epsilon": "1", "delta": "1e-7"}
 STUDIES = {"survival": SURVIVAL, "linear": LINEAR, "logistic": LOGISTIC}
 FORMS = {**STUDIES, "synthetic": SYNTHETIC}
 Answered = dict[str, str]
@@ -125,7 +125,7 @@ def test_the_fragment_of_a_work_is_the_offer_of_its_page(ada: Visiting) -> None:
     [
         ("survival", {"time": ""}, "needs the column with the time"),
         ("survival", {"time": "sbp"}, "steps"),
-        ("survival", {"event_column": "arm"}, "categories"),
+        ("survival", {"event_column": "arm"}, "no declared value"),
         ("survival", {"until": "99"}, "beyond the declared bounds"),
         ("survival", {"until": "soon"}, "until"),
         ("survival", {"steps": "-1"}, "whole number"),
@@ -138,7 +138,7 @@ def test_the_fragment_of_a_work_is_the_offer_of_its_page(ada: Visiting) -> None:
         ("linear", {"low:age": "88", "high:age": "20"}, "from a smaller to a larger"),
         ("linear", {"low:age": "young"}, "not a number"),
         ("logistic", {"event": "maybe"}, "no declared value"),
-        ("logistic", {"by": "rows", "rows": "1"}, "noise is not small"),
+        ("linear", {"by": "rows", "rows": "1"}, "noise is not small"),
         ("synthetic", {"use": ["arm"]}, "at least two columns"),
         ("synthetic", {"use": ["arm", "patient_id"]}, "patient_id"),
         ("synthetic", {"rows_made": "900000"}, "rows at most"),
@@ -151,7 +151,7 @@ def test_what_cannot_be_asked_is_said_and_costs_nothing(
     kind: str, said: dict[str, object], words: str, made: AskedService, ada: Visiting
 ) -> None:
     before = entries(made)
-    answer = ada.get(address_of(kind, {**FORMS[kind], **said}, **{"account": str(said.get("account", ACCOUNT))}))
+    answer = ada.get(address_of(kind, {**FORMS[kind], **said}, account=str(said.get("account", ACCOUNT))))
     assert (answer.status_code, entries(made)) == (200, before)
     assert words in unescape(answer.text)
     assert "Ask for ε = <" not in answer.text
@@ -239,7 +239,7 @@ def test_a_work_is_kept_as_a_draft_and_gone_on_with(made: AskedService, ada: Vis
     before = entries(made)
     project = ada.post("/projects", {"title": "Trial", "about": "", "account": ACCOUNT}, page="/projects")
     address = project.headers["location"]
-    page = address_of("linear", LINEAR)
+    page = address_of("linear", {**LINEAR, "epsilon": "3"})
     kept = {**offer_fields(ada.get(page).text), "project": address.rpartition("/")[2], "keep": "draft"}
     assert ada.post("/ask/trial/as/linear", kept, page=page).headers["location"] == address
     text = unescape(ada.get(address).text)

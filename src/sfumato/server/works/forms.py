@@ -228,6 +228,8 @@ class SurvivalForm:
         truth = column.type is Type.TRUTH and self.event.operator == "="
         if truth and self.event.value.lower() in ("", "true"):
             return column.name
+        if column.keys and self.event.operator in ("=", "<>"):
+            key_of(column, self.event.value)
         found: Expression = read_condition(condition_sql(self.event, schema), self.dataset)
         return found
 
