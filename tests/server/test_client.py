@@ -20,14 +20,17 @@ from sfumato.errors import (
     Unsupported,
 )
 from sfumato.reports.verify import parsed, verify
+from tests.server import trial_services
 from tests.server.asked_services import ACCOUNT, CAP, OTHER, PERSON, ROWS, SCHEMA, AskedService, asked
 from tests.server.quick_line import Quick
+from tests.server.trial_services import TRIAL, declare
 from tests.server.visiting import ORIGIN
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedService]:
     with asked(tmp_path_factory.mktemp("asked") / "service") as found:
+        declare(found)
         yield found
 
 
@@ -47,7 +50,7 @@ def home(request: pytest.FixtureRequest, made: AskedService, line: Quick) -> Any
     if request.param == "service":
         return connect(ORIGIN, token=made.token(), transport=line)
     vault = sf.Vault(unit=PERSON, budget=CAP, name="local")
-    table = vault.table(ROWS, schema=SCHEMA)
+    tables = {"visits": vault.table(ROWS, schema=SCHEMA), "trial": vault.table(trial_services.ROWS, schema=TRIAL)}
 
     class Local:
         budget, public_key = vault.budget, vault.public_key
@@ -57,8 +60,7 @@ def home(request: pytest.FixtureRequest, made: AskedService, line: Quick) -> Any
             return vault.left
 
         def table(self, name: str) -> Any:
-            assert name == "visits"
-            return table
+            return tables[name]
 
     return Local()
 
@@ -100,6 +102,31 @@ def test_another_limit_is_another_question(home: Any) -> None:
     table = home.table("visits").with_limit(sf.Limit(groups=1, rows_per_group=2))
     answer = table.count().release(epsilon="1/20")
     assert answer.statement.limit == sf.Limit(groups=1, rows_per_group=2)
+
+
+def test_a_study_is_one_charge_with_its_certificate(home: Any) -> None:
+    before = home.left.epsilon
+    trial = home.table("trial").with_limit(sf.Limit(groups=1, rows_per_group=1))
+    study = trial.survival("week", "relapsed", by="arm")
+    assert study.epsilon_for(rows=600) > study.epsilon_for(rows=6_000)
+    result = study.release(epsilon="1/5")
+    assert result.log_rank().table().columns["df"] == [1]
+    assert verify(parsed(result.sources[0].certificate.text), key=key_of(home)).authenticated
+    again = study.release(epsilon="1/5")
+    assert (again.sources[0].repeated, str(again)) == (True, str(result))
+    assert before - home.left.epsilon == Fraction(1, 5)
+    fitted = trial.linear_regression(outcome="sbp", covariates=["age"]).release(epsilon="1/5")
+    assert fitted.names == ("Intercept", "age")
+
+
+def test_synthetic_rows_are_one_charge_with_its_certificate(home: Any) -> None:
+    before = home.left.epsilon
+    trial = home.table("trial").with_limit(sf.Limit(groups=1, rows_per_group=1))
+    asked = trial.synthesis(["arm", "age"], bins={"age": 4}, rows=50)
+    assert asked.preview(epsilon="1/5").cells >= 8
+    made, again = (asked.release(epsilon="1/5") for _ in range(2))
+    assert (made.rows.num_rows, made.rows.equals(again.rows)) == (50, True)
+    assert before - home.left.epsilon == Fraction(1, 5)
 
 
 def test_a_fresh_draw_is_paid_for(home: Any) -> None:

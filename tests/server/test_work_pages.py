@@ -255,3 +255,96 @@ def test_a_stale_button_asks_nothing_that_does_not_fit(made: AskedService, ada: 
     sent = ada.post("/ask/trial/as/survival", fields, page=page)
     assert (sent.status_code, entries(made)) == (200, before)
     assert "more than is left" in sent.text
+
+
+# ------------------------------------------------------------------------------------------------- the API
+
+BODIES = {
+    "survival": {"time": "week", "event": {"column": "relapsed"}, "group": "arm", "epsilon": "2"},
+    "linear": {
+        "outcome": "sbp",
+        "use": ["age", "arm"],
+        "ranges": {"age": ["20", "88"]},
+        "epsilon": "2",
+        "delta": "1e-7",
+    },
+    "synthetic": {
+        "use": ["arm", "relapsed", "age"],
+        "bins": {"age": 4},
+        "rows_made": 300,
+        "epsilon": "1",
+        "delta": "1e-7",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def token(made: AskedService) -> dict[str, str]:
+    return {"authorization": f"Bearer {made.token()}"}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_program_asks_the_same_and_gets_the_stored_answer(
+    kind: str, made: AskedService, application: Visiting, token: dict[str, str], answered: Answered
+) -> None:
+    body, before = {"dataset": "trial", "kind": kind, **BODIES[kind]}, made.spent
+    offer = application.ask("POST", "/api/v1/works/offers", json=body, headers=token).json()
+    assert offer["decision"] == "stored", offer
+    assert bool(offer["planned"]) is (kind == "synthetic")
+    sent = application.ask("POST", "/api/v1/works", json={**body, "idempotency": kind}, headers=token)
+    assert sent.status_code == 202, sent.text
+    name = sent.json()["name"]
+    early = application.ask("GET", f"/api/v1/questions/{name}/result", headers=token)
+    assert early.status_code == 409
+    first = made.desk.queue.job(answered[kind].rpartition("/")[2])
+    assert (made.ended(name).release, made.spent) == (first.release, before)
+    found = application.ask("GET", f"/api/v1/questions/{name}/result", headers=token).json()
+    assert (found["kind"], found["made"], bool(found["parts"])) == (kind, True, kind != "synthetic")
+    file = application.ask("GET", f"/api/v1/questions/{name}/files/csv", headers=token)
+    assert (file.status_code, CANARY in file.text) == (200, False)
+    again = application.ask("POST", "/api/v1/works", json={**body, "idempotency": kind}, headers=token)
+    assert again.json()["name"] == name
+    ben = {"authorization": f"Bearer {made.token('ben', OTHER)}"}
+    for part in ("result", "files/csv"):
+        assert application.ask("GET", f"/api/v1/questions/{name}/{part}", headers=ben).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({"kind": "survival"}, 422),
+        ({"kind": "secrets", "epsilon": "1"}, 422),
+        ({**BODIES["survival"], "kind": "survival", "epsilon": None}, 422),
+        ({**BODIES["survival"], "kind": "survival", "epsilon": "99"}, 409),
+        ({**BODIES["survival"], "kind": "survival", "account": OTHER}, 409),
+        ({**BODIES["survival"], "kind": "survival", "dataset": "secrets"}, 422),
+        ({**BODIES["survival"], "kind": "survival", "surprise": 1}, 422),
+        ({**BODIES["linear"], "kind": "linear", "ranges": {"age": ["x", "1"]}}, 422),
+        ({**BODIES["synthetic"], "kind": "synthetic", "epsilon": "1e999999"}, 422),
+    ],
+)
+def test_a_program_is_refused_in_words_before_anything_is_charged(
+    said: dict[str, object], status: int, made: AskedService, application: Visiting, token: dict[str, str]
+) -> None:
+    before = entries(made)
+    answer = application.ask("POST", "/api/v1/works", json={"dataset": "trial", **said}, headers=token)
+    assert (answer.status_code, entries(made)) == (status, before), answer.text
+    assert answer.json()["error"]
+
+
+def test_a_question_that_is_no_work_has_no_result_of_one(
+    made: AskedService, application: Visiting, token: dict[str, str]
+) -> None:
+    name = made.ended(made.submitted(epsilon="1/50").name).name
+    for part in ("result", "files/csv"):
+        assert application.ask("GET", f"/api/v1/questions/{name}/{part}", headers=token).status_code == 422
+
+
+def test_under_one_key_another_form_of_the_same_question_is_refused(
+    made: AskedService, application: Visiting, token: dict[str, str]
+) -> None:
+    body = {"dataset": "trial", "kind": "synthetic", **BODIES["synthetic"], "idempotency": "friday"}
+    first = application.ask("POST", "/api/v1/works", json=body, headers=token)
+    other = application.ask("POST", "/api/v1/works", json={**body, "rows_made": 299}, headers=token)
+    assert (first.status_code, other.status_code) == (202, 409)
+    made.ended(first.json()["name"])

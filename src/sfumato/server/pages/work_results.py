@@ -1,6 +1,7 @@
 """The result of a study, and synthetic rows with their quality page, as pages; all of it follows from one release."""
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any  # what JSON holds
@@ -41,7 +42,8 @@ class ShownTable:
     name: str
     heads: tuple[tuple[str, bool], ...]
     rows: tuple[tuple[str, ...], ...]
-    more: str
+    more: int
+    """How many rows there are besides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,25 +145,29 @@ def _study(request: Request, answer: WorkAnswer, language: str) -> Response:
         facts=_facts(request, answer, language, tuple(STUDY_FILES)),
         headline=study_headline(answer, short),
         picture=f"{url('question.picture', name=answer.job.name, ending='svg')}?lang={language}",
-        parts=tuple(_part(each) for each in study_pages(result, short)),
+        parts=tuple(_parts(study_pages(result, short))),
         paragraphs=tuple(part for part in result.explain(short).split("\n\n") if part),
     )
     return render(request, "works/study.html", page)
 
 
-def _part(page: ResultPage) -> ShownPart:
-    tables = tuple(_table(table, page.more) for table in page.tables)
-    return ShownPart(title=page.title, facts=page.facts, tables=tables, notes=page.notes)
+def _parts(pages: Sequence[ResultPage]) -> Iterator[ShownPart]:
+    """The parts of a result; what a reader must know is said where it comes up first."""
+    said: set[str] = set()
+    for page in pages:
+        notes = tuple(note for note in page.notes if note not in said)
+        said.update(notes)
+        tables = tuple(map(_table, page.tables))
+        yield ShownPart(title=page.title, facts=page.facts, tables=tables, notes=notes)
 
 
-def _table(table: TextTable, more: str) -> ShownTable:
+def _table(table: TextTable) -> ShownTable:
     rows = kept_rows(table)
-    left = table.rows - len(rows)
     return ShownTable(
         name=table.name,
         heads=tuple((column.name, column.number) for column in table.columns),
         rows=tuple(tuple(column.texts[row] for column in table.columns) for row in rows),
-        more=more.format(rows=f"{left:,}") if left else "",
+        more=table.rows - len(rows),
     )
 
 

@@ -263,12 +263,12 @@ def _form(schema: Schema, kind: str, fields: Mapping[str, str], accounts: Sequen
     possible = bool({"survival": times, "synthetic": usable[1:]}.get(kind, outcomes and usable))
     return WorkFields(
         kind=kind,
-        times=choices_of(fields, "time", _named(times)),
+        times=choices_of(fields, "time", _ranged(times, say)),
         event=condition_row(fields, schema, "event_", 0),
         until=fields.get("until", ""),
         steps=fields.get("steps", ""),
         groups=choices_of(fields, "group", [("", say("asking.no_group")), *_named(lists)], ""),
-        outcomes=choices_of(fields, "outcome", _named(outcomes)),
+        outcomes=choices_of(fields, "outcome", _ranged(outcomes, say)),
         events=choices_of(fields, "event", _values(outcome)) if kind == "logistic" else (),
         columns=tuple(_used(column, fields, say) for column in usable),
         rows_made=fields.get("rows_made", ""),
@@ -309,6 +309,19 @@ def _values(column: ColumnFacts | None) -> list[tuple[str, str]]:
         return []
     keys = column.keys or (False, True)
     return [(str(key), str(key).lower() if isinstance(key, bool) else str(key)) for key in reversed(keys)]
+
+
+def _ranged(columns: Sequence[ColumnFacts], say: Say) -> list[tuple[str, str]]:
+    """Columns to choose from, each with its declared range."""
+    return [
+        (
+            column.name,
+            column.name
+            if column.bounds is None
+            else f"{column.name} ({say('asking.column_range', low=str(column.bounds[0]), high=str(column.bounds[1]))})",
+        )
+        for column in columns
+    ]
 
 
 def _named(columns: Sequence[ColumnFacts]) -> list[tuple[str, str]]:

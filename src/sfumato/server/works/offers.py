@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["BY_ROWS", "WorkOffer", "offered"]
 
 BY_ROWS = "rows"
+SAY_ROWS = "rows=…"
+"""In notes for programs; forms have a field for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ def offered(asker: Asker, account: str, form: WorkForm, said: Mapping[str, str])
     precision = _precision(study, said)
     offer = asker.offer(account, form.dataset, study.question, precision, limit=limit)
     preview = study.preview(epsilon=offer.epsilon, delta=offer.delta, rows=precision.rows)
-    notes = (preview.told, *preview.notes) if preview.told else preview.notes
+    notes = tuple(note for note in (preview.told, *preview.notes) if note and SAY_ROWS not in note)
     return WorkOffer(form=form, offer=offer, limit=limit, notes=notes)
 
 
