@@ -171,7 +171,7 @@ def test_a_retry_under_a_key_is_one_question(made: AskedService, line: Quick) ->
 
 def test_a_token_charges_the_accounts_that_it_was_made_for(made: AskedService, line: Quick) -> None:
     seen = connect(ORIGIN, token=made.token("ben", OTHER), transport=line)
-    assert (seen.account, repr(seen)) == (OTHER, f"<Connection to a service, charged to {OTHER!r}: visits>")
+    assert (seen.account, repr(seen)) == (OTHER, f"<Connection to a service, charged to {OTHER!r}: trial, visits>")
     for account in (ACCOUNT, "no/such/account"):
         with pytest.raises(Refused, match="whether or not there is one"):
             connect(ORIGIN, token=made.token("ben", OTHER), account=account, transport=line)

@@ -97,7 +97,7 @@ class WorkBody(Said):
     outcome: Name | None = None
     event_value: Name | None = None
     use: list[Name] = Field(default=[], max_length=60)
-    ranges: dict[Name, tuple[Amount, Amount]] = Field(default={}, max_length=60)
+    ranges: dict[Name, Annotated[list[Amount], Field(min_length=2, max_length=2)]] = Field(default={}, max_length=60)
     bins: dict[Name, Annotated[int, Field(ge=2, le=1000)]] = Field(default={}, max_length=60)
     rows_made: int | None = Field(default=None, ge=1, le=200_000)
     where: list[ConditionBody] = Field(default=[], max_length=3)
