@@ -2,10 +2,14 @@
 
 import io
 import json
+import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from html import unescape
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pyarrow.csv as pa_csv
@@ -15,9 +19,16 @@ import pytest
 import sfumato as sf
 from sfumato.client.connection import connect
 from sfumato.core.budget import Budget
+from sfumato.errors import Refused
 from sfumato.reports.verify import parsed, verify
 from sfumato.server.jobs.queue import JobOutcome
+from sfumato.server.works.answers import read_again, study_result, work_of
 from sfumato.server.works.downloads import ROW_FILES, STUDY_FILES
+from sfumato.server.works.forms import RegressionForm, SurvivalForm
+from sfumato.server.works.kinds import kept
+from sfumato.server.works.row_process import made_rows
+from sfumato.server.works.rows import FileMaker, task_of
+from sfumato.server.works.synthetic_form import SyntheticForm
 from tests.server.asked_services import ACCOUNT, CANARY, OTHER, AskedService, asked
 from tests.server.quick_line import Quick
 from tests.server.trial_services import declare
@@ -28,8 +39,9 @@ SURVIVAL = {"time": "week", "event_column": "relapsed", "group": "arm", "by": "e
 LINEAR = {"outcome": "sbp", "use": ["age", "arm"], "low:age": "20", "high:age": "88", "epsilon": "2", "delta": "1e-7"}
 LOGISTIC = {"outcome": "relapsed", "event": "True", "use": ["arm"], "by": "rows", "rows": "1200"}
 SYNTHETIC = {"use": ["arm", "relapsed", "age"], "bins:age": "4", "rows_made": "300", "epsilon": "1", "delta": "1e-7"}
-STUDIES = {"survival": SURVIVAL, "linear": LINEAR, "logistic": LOGISTIC}
-FORMS = {**STUDIES, "synthetic": SYNTHETIC}
+Said = dict[str, Any]
+STUDIES: dict[str, Said] = {"survival": SURVIVAL, "linear": LINEAR, "logistic": LOGISTIC}
+FORMS: dict[str, Said] = {**STUDIES, "synthetic": SYNTHETIC}
 Answered = dict[str, str]
 
 
@@ -69,8 +81,8 @@ def answered(made: AskedService, application: Visiting) -> Answered:
     return found
 
 
-def address_of(kind: str, said: object, **more: str) -> str:
-    return f"/ask/trial/as/{kind}?{urlencode({**said, **more, 'account': more.get('account', ACCOUNT)}, doseq=True)}"  # type: ignore[dict-item]
+def address_of(kind: str, said: Said, **more: str) -> str:
+    return f"/ask/trial/as/{kind}?{urlencode({**said, **more, 'account': more.get('account', ACCOUNT)}, doseq=True)}"
 
 
 def offer_fields(text: str) -> dict[str, str]:
@@ -148,7 +160,7 @@ def test_the_fragment_of_a_work_is_the_offer_of_its_page(ada: Visiting) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_said_and_costs_nothing(
-    kind: str, said: dict[str, object], words: str, made: AskedService, ada: Visiting
+    kind: str, said: Said, words: str, made: AskedService, ada: Visiting
 ) -> None:
     before = entries(made)
     answer = ada.get(address_of(kind, {**FORMS[kind], **said}, account=str(said.get("account", ACCOUNT))))
@@ -217,15 +229,15 @@ def test_the_code_of_a_page_asks_the_same_and_costs_nothing(
     before, text = made.spent, ada.get(f"{answered[kind]}/download/code").text
     lines = [line for line in text.splitlines() if line.startswith(("table", "study", "result =", "made ="))]
     service = connect(ORIGIN, token=made.token(), transport=Quick(made))
-    names = {"sf": sf, "service": service}
+    names: Said = {"sf": sf, "service": service}
     exec("\n".join(lines), names)  # noqa: S102 - what the page shows
     job = made.desk.queue.job(answered[kind].rpartition("/")[2])
     result = names["made" if kind == "synthetic" else "result"]
-    release = result.release if kind == "synthetic" else result.sources[0]  # type: ignore[attr-defined]
+    release = result.release if kind == "synthetic" else result.sources[0]
     assert (release.statement.identifier, made.spent) == (job.release, before)
     if kind == "synthetic":
         sent = ada.get(f"{answered[kind]}/download/parquet").content
-        assert pq.read_table(io.BytesIO(sent)).equals(result.rows)  # type: ignore[attr-defined]
+        assert pq.read_table(io.BytesIO(sent)).equals(result.rows)
 
 
 def test_what_others_studied_is_not_there(application: Visiting, answered: Answered) -> None:
@@ -259,7 +271,7 @@ def test_a_stale_button_asks_nothing_that_does_not_fit(made: AskedService, ada: 
 
 # ------------------------------------------------------------------------------------------------- the API
 
-BODIES = {
+BODIES: dict[str, Said] = {
     "survival": {"time": "week", "event": {"column": "relapsed"}, "group": "arm", "epsilon": "2"},
     "linear": {
         "outcome": "sbp",
@@ -324,7 +336,7 @@ def test_a_program_asks_the_same_and_gets_the_stored_answer(
     ],
 )
 def test_a_program_is_refused_in_words_before_anything_is_charged(
-    said: dict[str, object], status: int, made: AskedService, application: Visiting, token: dict[str, str]
+    said: Said, status: int, made: AskedService, application: Visiting, token: dict[str, str]
 ) -> None:
     before = entries(made)
     answer = application.ask("POST", "/api/v1/works", json={"dataset": "trial", **said}, headers=token)
@@ -348,3 +360,73 @@ def test_under_one_key_another_form_of_the_same_question_is_refused(
     other = application.ask("POST", "/api/v1/works", json={**body, "rows_made": 299}, headers=token)
     assert (first.status_code, other.status_code) == (202, 409)
     made.ended(first.json()["name"])
+
+
+# ------------------------------------------------------------------------------------------------- attacks and failures
+
+
+def test_a_form_that_asks_something_else_than_was_answered_shows_nothing_of_it(
+    made: AskedService, answered: Answered
+) -> None:
+    job = made.desk.queue.job(answered["survival"].rpartition("/")[2])
+    for form in (
+        SurvivalForm.read("trial", {"time": "week", "event_column": "relapsed"}),
+        RegressionForm.read("logistic", "trial", {"outcome": "relapsed", "use": "arm"}),
+    ):
+        answer = replace(read_again(made.desk, replace(job, name="another"), form), form=form)
+        with pytest.raises(Refused, match="asks something else"):
+            study_result(answer)
+    rows = SyntheticForm.read("trial", {"use": "arm\nage"})
+    answer = read_again(made.desk, job, rows)
+    task = {
+        "certificate": answer.release.certificate.text,
+        "schema": answer.schema.to_toml(),
+        "form": kept(rows),
+        "epsilon": "2",
+        "delta": "0",
+    }
+    with pytest.raises(Refused, match="asks something else"):
+        made_rows(task)
+
+
+def test_rows_that_cannot_be_made_are_told_of_and_the_certificate_is_still_there(
+    made: AskedService, ada: Visiting, answered: Answered, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    maker = FileMaker(tmp_path / "made", command=(sys.executable, "-c", "raise SystemExit(1)"))
+    monkeypatch.setattr(made.desk, "files", maker)
+    end = time.monotonic() + 30
+    while "are being made" in (text := ada.get(f"{answered['synthetic']}?lang=en").text):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert "could not be made" in text
+    assert ada.get(f"{answered['synthetic']}/download/certificate").status_code == 200
+    assert ada.get(f"{answered['synthetic']}/download/csv").status_code == 409
+    maker.stop()
+
+
+def test_the_process_that_makes_rows_is_given_no_key_and_no_place_of_data(
+    made: AskedService, answered: Answered
+) -> None:
+    job = made.desk.queue.job(answered["synthetic"].rpartition("/")[2])
+    form = work_of(made.desk, job)
+    assert form is not None
+    told = json.dumps(task_of(read_again(made.desk, job, form)))
+    held = made.service.datasets["trial"]
+    for secret in (held.place, made.service.owner, str(made.service.release_key), str(made.service.folder), CANARY):
+        assert secret not in told
+
+
+def test_a_work_that_failed_after_its_charge_says_what_a_question_says(made: AskedService, ada: Visiting) -> None:
+    texts = []
+    for work in (None, kept(SurvivalForm.read("trial", {"time": "week", "event_column": "relapsed"}))):
+        query = made.desk.asker.question(ACCOUNT, "trial", "SELECT COUNT(*) AS n FROM trial").query
+        job = made.desk.queue.submit(
+            login="ada", account=ACCOUNT, query=query, spend=Budget(epsilon="1/90"), title="n", work=work
+        )
+        made.settled(job.name)
+        made.desk.queue.failed(job.name)
+        made.clock.pass_over(job.ends)
+        text = ada.get(f"/questions/{job.name}?lang=en").text
+        texts.append(text[text.index("<main") : text.index('class="actions"')])
+    assert texts[0] == texts[1]
+    assert "What was charged counts, and nothing was released" in texts[0]

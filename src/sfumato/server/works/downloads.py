@@ -32,12 +32,12 @@ ROW_FILES: Mapping[str, tuple[str, str, str]] = {
     "csv": ("rows.csv", "csv", "text/csv; charset=utf-8"),
     "parquet": ("rows.parquet", "parquet", "application/vnd.apache.parquet"),
     "schema": ("schema.json", "schema.json", "application/json"),
-    "certificate": ("certificate.json", "json", "application/json"),
+    "certificate": ("", "json", "application/json"),
     "quality": ("quality.html", "quality.html", "text/html; charset=utf-8"),
     "notebook": ("", "ipynb", "application/x-ipynb+json"),
     "code": ("", "py", "text/x-python; charset=utf-8"),
 }
-"""Files of synthetic rows: the file in the folder, the ending that it is sent with, and what it is."""
+"""Files of synthetic rows: the file in the folder where it is one, the ending that it is sent with, and what it is."""
 
 
 def study_file(answer: WorkAnswer, kind: str, *, language: str, address: str) -> Download:

@@ -11,7 +11,7 @@ import shutil
 import subprocess  # the program is Python itself, with a module of ours
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any  # what JSON holds
@@ -20,7 +20,7 @@ from sfumato.core.documents import canonical
 from sfumato.server.works.answers import WorkAnswer
 from sfumato.server.works.kinds import kept
 
-__all__ = ["MADE", "FileMaker"]
+__all__ = ["MADE", "FileMaker", "task_of"]
 
 MADE = "made"
 PATIENCE = 900.0
@@ -34,8 +34,10 @@ class FileMaker:
     Guarantee: what lies in a folder of it is a function of one certificate and of declarations.
     """
 
-    def __init__(self, folder: Path, *, log: Callable[[str], None] = lambda _: None) -> None:
-        self._folder, self._log = folder, log
+    def __init__(
+        self, folder: Path, *, command: Sequence[str] = COMMAND, log: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._folder, self._command, self._log = folder, tuple(command), log
         self._turn, self._begun = threading.Lock(), set[str]()
         self._failed: set[str] = set()
         self._pool: ThreadPoolExecutor | None = None
@@ -43,7 +45,7 @@ class FileMaker:
 
     def made(self, answer: WorkAnswer) -> Path | None:
         """The folder with the files of an answer; None while they are made. Begins where nobody did."""
-        task = _task(answer)
+        task = task_of(answer)
         name = _name(task)
         place = self._folder / name
         if place.is_dir():
@@ -58,7 +60,7 @@ class FileMaker:
 
     def failed(self, answer: WorkAnswer) -> bool:
         """Whether the last try to make these files ended without them."""
-        return _name(_task(answer)) in self._failed
+        return _name(task_of(answer)) in self._failed
 
     def stop(self) -> None:
         """End what is being made; it is begun again when somebody asks."""
@@ -86,7 +88,7 @@ class FileMaker:
 
     def _run(self, task: dict[str, Any]) -> bool:
         process = subprocess.Popen(  # noqa: S603 - the command is ours
-            COMMAND,
+            self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -105,8 +107,8 @@ class FileMaker:
         return process.returncode == 0
 
 
-def _task(answer: WorkAnswer) -> dict[str, Any]:
-    """All that the files follow from."""
+def task_of(answer: WorkAnswer) -> dict[str, Any]:
+    """All that the files follow from, as the process is told it: no key, no address, no place of data."""
     return {
         "certificate": answer.release.certificate.text,
         "schema": answer.schema.to_toml(),
