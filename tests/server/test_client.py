@@ -20,26 +20,17 @@ from sfumato.errors import (
     Unsupported,
 )
 from sfumato.reports.verify import parsed, verify
-from tests.server.asked_services import ACCOUNT, CAP, OTHER, PERSON, ROWS, SCHEMA, AskedService, InProcess, asked
-from tests.server.visiting import ORIGIN, Visiting
-
-
-class Quick(InProcess):
-    """Moves the clock of the service to each deadline, so that nobody waits."""
-
-    def __init__(self, made: AskedService) -> None:
-        super().__init__(Visiting(made.service))
-        self._made = made
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if request.method == "GET" and "/questions/" in request.url.path:
-            self._made.ended(request.url.path.split("/questions/")[1].partition("/")[0])
-        return super().handle_request(request)
+from tests.server import trial_services
+from tests.server.asked_services import ACCOUNT, CAP, OTHER, PERSON, ROWS, SCHEMA, AskedService, asked
+from tests.server.quick_line import Quick
+from tests.server.trial_services import TRIAL, declare
+from tests.server.visiting import ORIGIN
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedService]:
     with asked(tmp_path_factory.mktemp("asked") / "service") as found:
+        declare(found)
         yield found
 
 
@@ -59,7 +50,7 @@ def home(request: pytest.FixtureRequest, made: AskedService, line: Quick) -> Any
     if request.param == "service":
         return connect(ORIGIN, token=made.token(), transport=line)
     vault = sf.Vault(unit=PERSON, budget=CAP, name="local")
-    table = vault.table(ROWS, schema=SCHEMA)
+    tables = {"visits": vault.table(ROWS, schema=SCHEMA), "trial": vault.table(trial_services.ROWS, schema=TRIAL)}
 
     class Local:
         budget, public_key = vault.budget, vault.public_key
@@ -69,8 +60,7 @@ def home(request: pytest.FixtureRequest, made: AskedService, line: Quick) -> Any
             return vault.left
 
         def table(self, name: str) -> Any:
-            assert name == "visits"
-            return table
+            return tables[name]
 
     return Local()
 
@@ -112,6 +102,31 @@ def test_another_limit_is_another_question(home: Any) -> None:
     table = home.table("visits").with_limit(sf.Limit(groups=1, rows_per_group=2))
     answer = table.count().release(epsilon="1/20")
     assert answer.statement.limit == sf.Limit(groups=1, rows_per_group=2)
+
+
+def test_a_study_is_one_charge_with_its_certificate(home: Any) -> None:
+    before = home.left.epsilon
+    trial = home.table("trial").with_limit(sf.Limit(groups=1, rows_per_group=1))
+    study = trial.survival("week", "relapsed", by="arm")
+    assert study.epsilon_for(rows=600) > study.epsilon_for(rows=6_000)
+    result = study.release(epsilon="1/5")
+    assert result.log_rank().table().columns["df"] == [1]
+    assert verify(parsed(result.sources[0].certificate.text), key=key_of(home)).authenticated
+    again = study.release(epsilon="1/5")
+    assert (again.sources[0].repeated, str(again)) == (True, str(result))
+    assert before - home.left.epsilon == Fraction(1, 5)
+    fitted = trial.linear_regression(outcome="sbp", covariates=["age"]).release(epsilon="1/5")
+    assert fitted.names == ("Intercept", "age")
+
+
+def test_synthetic_rows_are_one_charge_with_its_certificate(home: Any) -> None:
+    before = home.left.epsilon
+    trial = home.table("trial").with_limit(sf.Limit(groups=1, rows_per_group=1))
+    asked = trial.synthesis(["arm", "age"], bins={"age": 4}, rows=50)
+    assert asked.preview(epsilon="1/5").cells >= 8
+    made, again = (asked.release(epsilon="1/5") for _ in range(2))
+    assert (made.rows.num_rows, made.rows.equals(again.rows)) == (50, True)
+    assert before - home.left.epsilon == Fraction(1, 5)
 
 
 def test_a_fresh_draw_is_paid_for(home: Any) -> None:
@@ -156,7 +171,7 @@ def test_a_retry_under_a_key_is_one_question(made: AskedService, line: Quick) ->
 
 def test_a_token_charges_the_accounts_that_it_was_made_for(made: AskedService, line: Quick) -> None:
     seen = connect(ORIGIN, token=made.token("ben", OTHER), transport=line)
-    assert (seen.account, repr(seen)) == (OTHER, f"<Connection to a service, charged to {OTHER!r}: visits>")
+    assert (seen.account, repr(seen)) == (OTHER, f"<Connection to a service, charged to {OTHER!r}: trial, visits>")
     for account in (ACCOUNT, "no/such/account"):
         with pytest.raises(Refused, match="whether or not there is one"):
             connect(ORIGIN, token=made.token("ben", OTHER), account=account, transport=line)

@@ -24,7 +24,7 @@ from sfumato.reports.rendering import Markup, render
 from sfumato.reports.words.rendering import one_line
 from sfumato.reports.words.rendering import render as say
 
-__all__ = ["document", "write_document"]
+__all__ = ["DrawnFigure", "WrittenGrid", "WrittenSection", "document", "write_document", "written_section"]
 
 LONG = 16
 """Rows of a table from which on it scrolls by itself."""
@@ -151,12 +151,13 @@ def _part(page: DocumentPage, language: str, draft: Face | None, recorded: str) 
             Card(figure=amount(page.spend, language), words=message(language, "page.card_loss")),
             Card(figure=spent, words=message(language, "page.card_budget", total=total)),
         ),
-        sections=tuple(_section(each, language) for each in page.sections),
+        sections=tuple(written_section(each, language) for each in page.sections),
         facts=facts,
     )
 
 
-def _section(section: PageSection, language: str) -> WrittenSection:
+def written_section(section: PageSection, language: str) -> WrittenSection:
+    """A section in the words of one language, its figures drawn. Public: all of it, as the page is."""
     blocks: list[tuple[str, str | WrittenGrid | DrawnFigure]] = []
     heading = say(section.heading, language)
     for block in section.blocks:

@@ -7,7 +7,7 @@ from itertools import groupby
 from sfumato.core.terminal import harmless_text, padded, text_width, wrapped
 from sfumato.studies.result_table import TextColumn
 
-__all__ = ["WIDE", "ResultPage", "TextTable", "fact_line", "printed_page"]
+__all__ = ["WIDE", "ResultPage", "TextTable", "fact_line", "kept_rows", "printed_page"]
 
 WIDE = 100
 GAP, INDENT, MARK = "  ", "  ", "- "
@@ -93,7 +93,7 @@ def _facts(facts: Sequence[tuple[str, str]], colon: str) -> Iterator[str]:
 
 def _table(table: TextTable, more: str) -> list[str]:
     """Lines with columns side by side; numbers stand under each other by their decimal points."""
-    kept = _kept(table)
+    kept = kept_rows(table)
     columns = [_aligned(column, kept) for column in table.columns]
     lines = [GAP.join(across).rstrip() for across in zip(*columns, strict=True)]
     if len(kept) < table.rows:
@@ -101,7 +101,7 @@ def _table(table: TextTable, more: str) -> list[str]:
     return lines
 
 
-def _kept(table: TextTable) -> list[int]:
+def kept_rows(table: TextTable) -> list[int]:
     """The rows that are printed: of long curves some of each, at equal steps and with its last; else the first ones."""
     named = [column.texts for column in table.columns if not column.number]
     runs = [list(run) for _, run in groupby(range(table.rows), key=lambda row: [texts[row] for texts in named])]

@@ -147,14 +147,14 @@ class StudyResult(ABC):
 
     def summary(self, language: str = "en", confidence: Exact = Fraction(19, 20)) -> str:
         """Everything on one page of text: the facts, the tables with rounded numbers, the notes, who is protected."""
-        return printed_page(self._page(language, confidence))
+        return printed_page(self.page(language, confidence))
 
     def explain(self, language: str = "en", confidence: Exact = Fraction(19, 20)) -> str:
         """Say in words what was found, what a reader must know, who is protected and what it cost.
 
         ``language`` is ``en`` or ``zh``.
         """
-        page = self._page(language, confidence)
+        page = self.page(language, confidence)
         found = [self.word(each, language) for each in self.findings(confidence)]
         free = self.word(Phrase("study.free" if self.sources else "study.no_release"), language)
         protection = [*page.protection, free]
@@ -182,22 +182,21 @@ class StudyResult(ABC):
         self, path: str | Path | None = None, confidence: Exact = Fraction(19, 20), *, language: str = "en"
     ) -> str:
         """The tables for LaTeX with the package booktabs, notes under them; written to a path where one is given."""
-        text = latex_page(self._page(language, confidence))
+        text = latex_page(self.page(language, confidence))
         if path is not None:
             written_text(text, path)
         return text
 
     def to_word(self, path: str | Path, confidence: Exact = Fraction(19, 20), *, language: str = "en") -> Path:
         """Write a document for Word (.docx): tables with captions and notes; needs the ``studies`` extra."""
-        return word_page(self._page(language, confidence), path)
+        return word_page(self.page(language, confidence), path)
 
-    def word(self, word: Word, language: str = "en") -> str:
-        """A word of the result in a language."""
-        return self.presenter.words(word, language)
-
-    def _page(self, language: str, confidence: Exact) -> ResultPage:
-        """All of it in the words of one language."""
-        level, tables = percent_of(confidence), self.tables(confidence)
+    def page(
+        self, language: str = "en", confidence: Exact = Fraction(19, 20), *, names: Sequence[str] | None = None
+    ) -> ResultPage:
+        """All that is said of it in the words of one language, as texts; ``names`` are the tables, else all of them."""
+        level = percent_of(confidence)
+        tables = self.tables(confidence) if names is None else tuple(self.table(each, confidence) for each in names)
         said: tuple[tuple[Word, Word], ...] = self.facts
         if any(has_interval(table) for table in tables):
             said = (*said, (Phrase("study.confidence"), Phrase("study.percent", {"percent": level})))
@@ -210,6 +209,10 @@ class StudyResult(ABC):
             colon=self.word(Phrase("study.colon"), language),
             more=self.word(Phrase("study.more", {"rows": "{rows}"}), language),
         )
+
+    def word(self, word: Word, language: str = "en") -> str:
+        """A word of the result in a language."""
+        return self.presenter.words(word, language)
 
     @property
     def _of_families(self) -> tuple[Word, ...]:
@@ -239,7 +242,7 @@ class StudyResult(ABC):
         return list(dict.fromkeys(line for some in lines for line in some))
 
     def _about(self, language: str, confidence: Exact) -> list[tuple[str, str]]:
-        page = self._page(language, confidence)
+        page = self.page(language, confidence)
         words = self.explain(language, confidence).split("\n")
         return [("", page.title), *page.facts, *(("", line) for line in words[1:] if line)]
 
@@ -249,7 +252,7 @@ class StudyResult(ABC):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_page(self._page("en", Fraction(19, 20)))
+        return html_page(self.page("en", Fraction(19, 20)))
 
 
 def percent_of(confidence: Exact) -> str:

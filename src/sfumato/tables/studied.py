@@ -274,7 +274,9 @@ class StudiedTable:
             group=None if by is None else check_groups(table._declared(by)),
             grouped=bool(table.by),
         )
-        return Study(question=table._question(asked.query), made=asked.result, foreseen=asked.foreseen)
+        return Study(
+            question=table._question(asked.query), made=asked.result, foreseen=asked.foreseen, enough=asked.enough
+        )
 
     def auc(
         self, score: str, outcome: str, *, bins: int | Sequence[Exact] = 20, event: KeyValue | None = None

@@ -19,7 +19,7 @@ from sfumato.tables.keys import Keys, KeyValue, keys_of
 from sfumato.tables.measures.variation import Variation
 from sfumato.tables.queries.aggregate import Aggregate
 from sfumato.tables.queries.count import Count
-from sfumato.tables.studies_foreseen import EVEN, Assumed, assumed_counts, said_of_noise
+from sfumato.tables.studies_foreseen import EVEN, Assumed, assumed_counts, little_noise, said_of_noise
 from sfumato.tables.studies_regression import Model, factor_of, kurtosis_of, number_of, single_rows
 from sfumato.tables.studies_splines import logistic_splines, numbers_of, poisson_splines
 from sfumato.tables.study import Study
@@ -65,7 +65,12 @@ def logistic_regression(
         full = np.ones(len(matrix.rows))
         return foreseen_in_cells(lambda v: fit_logistic(matrix.rows, events * full, others * full, v), variance)
 
-    return Study(question=table._question(query), made=made, foreseen=_foreseen(len(matrix.rows), 1, [EVEN], noise))
+    return Study(
+        question=table._question(query),
+        made=made,
+        foreseen=_foreseen(len(matrix.rows), 1, [EVEN], noise),
+        enough=_enough(1, [EVEN], noise),
+    )
 
 
 def poisson_regression(
@@ -107,7 +112,10 @@ def poisson_regression(
 
     assumed = assumed_counts(of)
     return Study(
-        question=table._question(query), made=made, foreseen=_foreseen(len(matrix.rows), height, assumed, noise)
+        question=table._question(query),
+        made=made,
+        foreseen=_foreseen(len(matrix.rows), height, assumed, noise),
+        enough=_enough(height, assumed, noise),
     )
 
 
@@ -193,6 +201,16 @@ def _result(
         doubt=fit.doubt,
         leaning=fit.leaning,
     )
+
+
+def _enough(
+    height: int, assumed: Sequence[Assumed], noise: Callable[[Assumed, int, float], NoiseForeseen]
+) -> Callable[[Preview, int], bool]:
+    def enough(preview: Preview, rows: int) -> bool:
+        variance = float(preview.mechanism.law.variance) / height**2
+        return little_noise(assumed, lambda each: noise(each, rows, variance))
+
+    return enough
 
 
 def _foreseen(

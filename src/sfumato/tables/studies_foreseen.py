@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sfumato.studies.regression.foreseen import NoiseForeseen, outcome_shares
 from sfumato.tables.clamped import Clamped
 
-__all__ = ["EVEN", "SPREAD", "Assumed", "assumed_counts", "said_of_noise"]
+__all__ = ["EVEN", "SPREAD", "Assumed", "assumed_counts", "little_noise", "said_of_noise"]
 
 LITTLE = 0.01
+LITTLE_WIDER = 1.1  # times the width of an interval without noise
 CLEAR = 4.0  # deviations of noise: an interval has no ends below 1.96, and two more are seldom missed
 
 
@@ -39,6 +40,11 @@ def assumed_counts(of: Clamped) -> list[Assumed]:
     low, high = float(of.low), float(of.high)
     means = [low + (high - low) * way for way in (1 / 10, 1 / 3)]
     return [Assumed(words=f"of mean {mean:.3g}", shares=outcome_shares(mean, sqrt(mean), low, high)) for mean in means]
+
+
+def little_noise(assumed: Sequence[Assumed], foreseen: Callable[[Assumed], NoiseForeseen]) -> bool:
+    """Whether intervals would be at most a tenth wider than without noise, for all outcomes that are assumed."""
+    return all(foreseen(each).wider <= LITTLE_WIDER for each in assumed)
 
 
 def said_of_noise(

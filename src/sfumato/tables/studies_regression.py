@@ -15,14 +15,14 @@ from sfumato.engines.expressions import Named
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.laws import RoundedGaussian
 from sfumato.studies.regression.design import Design
-from sfumato.studies.regression.foreseen import foreseen_in_products
+from sfumato.studies.regression.foreseen import NoiseForeseen, foreseen_in_products
 from sfumato.studies.regression.linear import fit_linear
 from sfumato.studies.regression.result import RegressionResult, excess_of
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.independent_rows import check_independent
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.gram import HEIGHT, GramMatrix
-from sfumato.tables.studies_foreseen import SPREAD, said_of_noise
+from sfumato.tables.studies_foreseen import SPREAD, Assumed, little_noise, said_of_noise
 from sfumato.tables.study import Study
 
 if TYPE_CHECKING:
@@ -195,7 +195,12 @@ def linear_regression(table: "Table", model: Model) -> Study[RegressionResult]:
         where=table.predicate,
         joins=table.joins,
     )
-    return Study(question=table._question(query), made=_linear_result, foreseen=_linear_foreseen(query.design))
+    design = query.design
+
+    def enough(preview: Preview, rows: int) -> bool:
+        return little_noise(SPREAD, _linear_noise(design, preview, rows))
+
+    return Study(question=table._question(query), made=_linear_result, foreseen=_linear_foreseen(design), enough=enough)
 
 
 def _linear_result(release: Release) -> RegressionResult:
@@ -248,7 +253,12 @@ def _linear_foreseen(design: Design) -> Callable[[Preview, int | None], tuple[st
         )
         if rows is None:
             return (first, "Say rows=… to see how much of the standard errors will be noise.")
-        said = said_of_noise(rows, SPREAD, lambda each: foreseen_in_products(design, each.shares, rows, deviation**2))
+        said = said_of_noise(rows, SPREAD, _linear_noise(design, preview, rows))
         return (first, *said)
 
     return told
+
+
+def _linear_noise(design: Design, preview: Preview, rows: int) -> Callable[[Assumed], NoiseForeseen]:
+    variance = float(preview.mechanism.law.variance) / HEIGHT**2
+    return lambda assumed: foreseen_in_products(design, assumed.shares, rows, variance)

@@ -26,7 +26,7 @@ from sfumato.studies.regression.spline_fit import (
 from sfumato.tables.clamped import Clamped
 from sfumato.tables.keys import Keys
 from sfumato.tables.queries.spline_counts import MOST_NUMBERS, SplineCounts
-from sfumato.tables.studies_foreseen import EVEN, SPREAD, Assumed, assumed_counts, said_of_noise
+from sfumato.tables.studies_foreseen import EVEN, SPREAD, Assumed, assumed_counts, little_noise, said_of_noise
 from sfumato.tables.studies_regression import Model, factor_of, kurtosis_of, number_of, single_rows
 from sfumato.tables.study import Study
 
@@ -168,7 +168,13 @@ def _study(
     def made(release: Release) -> RegressionResult:
         return _result(release, asked, model, family, outcome)
 
-    return Study(question=table._question(asked.query), made=made, foreseen=_foreseen(asked, family, assumed))
+    def enough(preview: Preview, rows: int) -> bool:
+        variance = float(preview.mechanism.law.variance) / HEIGHT**2
+        return little_noise(assumed, lambda each: _noise(asked, family, each, rows, variance))
+
+    return Study(
+        question=table._question(asked.query), made=made, foreseen=_foreseen(asked, family, assumed), enough=enough
+    )
 
 
 def _counts(release: Release, asked: _Asked) -> "NDArray[np.float64]":

@@ -39,6 +39,7 @@ MOST_STEPS = 1000
 FEWEST_STEPS = 10  # whole units of time that are taken one by one where the column may hold parts of them
 LITTLE = Fraction(1, 10**9)  # of a step: a time that is later than its end by less is at its end
 MOST_GROUPS = 20
+CLEAR = 6  # standard deviations of the noise in the number at risk that curves and mean times want
 EXITS = ("event", "censored")
 
 
@@ -53,11 +54,16 @@ class SurvivalQuestion:
         """The curves of a release."""
         return SurvivalResult(release, self.layout)
 
+    def enough(self, preview: Preview, rows: int) -> bool:
+        """Whether curves and tests stand clear of the noise with so many rows in each group."""
+        noise = self.layout.noise(float(preview.mechanism.law.variance))
+        return rows >= CLEAR * math.sqrt(noise.at_risk.max())
+
     def foreseen(self, preview: Preview, rows: int | None) -> tuple[str, ...]:
         """How many rows curves and tests need at this spend, and whether ``rows`` are enough."""
         noise = self.layout.noise(float(preview.mechanism.law.variance))
         spread = math.sqrt(noise.at_risk.max())
-        test, curve = math.ceil(3 * spread), math.ceil(6 * spread)
+        test, curve = math.ceil(3 * spread), math.ceil(CLEAR * spread)
         each = "in each group" if self.layout.groups else "in all"
         notes = [
             f"The number at risk has a noise of standard deviation {math.ceil(spread):,} at most; curves and "

@@ -1,6 +1,6 @@
 """What programs say and are told, as JSON; amounts are texts, so that no digit is lost."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -17,6 +17,10 @@ __all__ = [
     "ProblemAnswer",
     "QuestionAnswer",
     "SessionAnswer",
+    "WorkAskBody",
+    "WorkBody",
+    "WorkOfferAnswer",
+    "WorkResultAnswer",
 ]
 
 Amount = Annotated[str, StringConstraints(max_length=120)]
@@ -59,6 +63,50 @@ class OfferBody(Said):
 
 
 class AskBody(OfferBody):
+    """The same, to be asked: it is charged what its offer says. Said again under one key it is asked once."""
+
+    title: Annotated[str, StringConstraints(max_length=300)] | None = None
+    project: Name | None = None
+    idempotency: Key | None = None
+
+
+class ConditionBody(Said):
+    """A comparison of a column with a constant; a column that is true or false needs no value to be true."""
+
+    column: Name
+    operator: Literal["=", "<>", "<", "<=", ">", ">="] = "="
+    value: Annotated[str, StringConstraints(max_length=500)] = ""
+
+
+class WorkBody(Said):
+    """A study or synthetic rows, and what it may cost: ``epsilon``, or for a study the ``rows`` that are expected.
+
+    ``survival`` has ``time``, ``event``, ``until``, ``steps`` and ``group``; ``linear`` and ``logistic`` have
+    ``outcome``, ``use`` (what may explain it) and ``event_value``; ``synthetic`` has ``use``, ``bins``, ``rows_made``
+    and, as ``rows``, how many the data have.
+    """
+
+    dataset: Name
+    account: Name | None = None
+    kind: Literal["survival", "linear", "logistic", "synthetic"]
+    time: Name | None = None
+    event: ConditionBody | None = None
+    until: Amount | None = None
+    steps: int | None = Field(default=None, ge=2, le=1000)
+    group: Name | None = None
+    outcome: Name | None = None
+    event_value: Name | None = None
+    use: list[Name] = Field(default=[], max_length=60)
+    ranges: dict[Name, Annotated[list[Amount], Field(min_length=2, max_length=2)]] = Field(default={}, max_length=60)
+    bins: dict[Name, Annotated[int, Field(ge=2, le=1000)]] = Field(default={}, max_length=60)
+    rows_made: int | None = Field(default=None, ge=1, le=200_000)
+    where: list[ConditionBody] = Field(default=[], max_length=3)
+    epsilon: Amount | None = None
+    delta: Amount = "0"
+    rows: int | None = Field(default=None, ge=1, le=10**8)
+
+
+class WorkAskBody(WorkBody):
     """The same, to be asked: it is charged what its offer says. Said again under one key it is asked once."""
 
     title: Annotated[str, StringConstraints(max_length=300)] | None = None
@@ -138,6 +186,51 @@ class OfferAnswer(BaseModel):
     price: BudgetAnswer
     left: BudgetAnswer
     sql: str | None
+
+
+class PlannedAnswer(BaseModel):
+    """A noisy table that synthetic rows would be made of; ``noise`` is a standard deviation in rows."""
+
+    columns: list[str]
+    cells: int
+    noise: float
+    error: float | None
+
+
+class WorkOfferAnswer(OfferAnswer):
+    """The same of a study or of synthetic rows, with what the method needs at this price."""
+
+    notes: list[str]
+    planned: list[PlannedAnswer]
+
+
+class TableAnswer(BaseModel):
+    """A table of a result, as people read it: rounded by its error; the files have all digits."""
+
+    name: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class PartAnswer(BaseModel):
+    """One of the results of a study, such as the curves or the log-rank test."""
+
+    title: str
+    facts: list[tuple[str, str]]
+    tables: list[TableAnswer]
+    notes: list[str]
+
+
+class WorkResultAnswer(BaseModel):
+    """What an answer became. Synthetic rows are ``made`` a short while after the answer; files follow then."""
+
+    kind: str
+    title: str
+    made: bool
+    parts: list[PartAnswer]
+    explained: list[str]
+    code: str
+    files: list[str]
 
 
 class CostAnswer(BaseModel):

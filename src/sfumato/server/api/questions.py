@@ -22,7 +22,18 @@ from sfumato.server.problems import status_of
 from sfumato.server.roles import ServiceRole
 from sfumato.server.visitors import AskedBy, AskedService, Visitor
 
-__all__ = ["BY_TOKEN", "ROUTES", "router"]
+__all__ = [
+    "ANALYSTS",
+    "BY_TOKEN",
+    "KNOWN",
+    "ROUTES",
+    "RefusingRoute",
+    "amount_answer",
+    "offer_answer",
+    "question_answer",
+    "refusal_of",
+    "router",
+]
 
 ANALYSTS = frozenset({ServiceRole.ANALYST})
 REFUSED = {409: {"model": said.ProblemAnswer}, 422: {"model": said.ProblemAnswer}}
@@ -68,7 +79,7 @@ def account(*, path: str | None = None, service: AskedService, visitor: AskedBy)
     unit = service.ledger.balance(found).unit
     stands = service.ledger.account(found, unit=unit)
     return said.AccountAnswer(
-        path=found, unit=canonical(encode(unit)), budget=_amount(stands.budget), left=_amount(stands.left)
+        path=found, unit=canonical(encode(unit)), budget=amount_answer(stands.budget), left=amount_answer(stands.left)
     )
 
 
@@ -85,20 +96,7 @@ def datasets(*, service: AskedService) -> list[said.DatasetAnswer]:
 def offer(*, body: said.OfferBody, service: AskedService, visitor: AskedBy) -> said.OfferAnswer:
     """What a question would cost and how exact its answer would be; charges nothing and reads nothing."""
     made = _offer(desk_of(service), visitor, body)
-    return said.OfferAnswer(
-        decision=made.decision.value,
-        refusal=made.refusal,
-        question=made.question,
-        numbers=made.numbers,
-        columns=[
-            said.ColumnAnswer(name=column.name, margin=column.margin, joint_margin=column.joint, unknown=column.unknown)
-            for column in made.columns
-        ],
-        spend=_amount(made.spend),
-        price=_amount(made.price),
-        left=_amount(made.left),
-        sql=made.sql,
-    )
+    return said.OfferAnswer(**offer_answer(made))
 
 
 @router.post("/fits", name="api.fits")
@@ -115,7 +113,7 @@ def fits(*, body: said.FittingBody, service: AskedService, visitor: AskedBy) -> 
         )
         for each in body.questions
     ]
-    return said.CostAnswer(cost=_amount(desk.asker.cost(paying, body.dataset, intended, limit=limit)))
+    return said.CostAnswer(cost=amount_answer(desk.asker.cost(paying, body.dataset, intended, limit=limit)))
 
 
 @router.post("/questions", name="api.ask", status_code=202)
@@ -124,7 +122,7 @@ def ask(*, body: said.AskBody, service: AskedService, visitor: AskedBy) -> said.
     desk = desk_of(service)
     made = _offer(desk, visitor, body)
     if not made.open:
-        raise _refusal(made)
+        raise refusal_of(made)
     job = desk.ask(
         visitor,
         made,
@@ -135,21 +133,21 @@ def ask(*, body: said.AskBody, service: AskedService, visitor: AskedBy) -> said.
         limit=_limit(body.limit),
         idempotency=body.idempotency,
     )
-    return _question(job, desk)
+    return question_answer(job, desk)
 
 
 @router.get("/questions", name="api.questions")
 def questions(*, service: AskedService, visitor: AskedBy) -> list[said.QuestionAnswer]:
     """What you asked, the latest first."""
     desk = desk_of(service)
-    return [_question(job, desk) for job in desk.queue.of(login=str(visitor.name))]
+    return [question_answer(job, desk) for job in desk.queue.of(login=str(visitor.name))]
 
 
 @router.get("/questions/{name}", name="api.question")
 def question(*, name: str, service: AskedService, visitor: AskedBy) -> said.QuestionAnswer:
     """A question, as it stands now."""
     desk = desk_of(service)
-    return _question(desk.job(visitor, name), desk)
+    return question_answer(desk.job(visitor, name), desk)
 
 
 @router.get("/questions/{name}/certificate", name="api.certificate")
@@ -203,13 +201,14 @@ def _limit(body: said.LimitBody | None) -> Limit | None:
     return None if body is None else Limit(groups=body.groups, rows_per_group=body.rows_per_group)
 
 
-def _refusal(made: Offer) -> SfumatoError:
+def refusal_of(made: Offer) -> SfumatoError:
     """The refusal of an offer that is not open, as the error it was."""
     kind = errors.BudgetExceeded if made.decision.value == "over" else errors.Refused
     return kind(made.refusal)
 
 
-def _question(job: Job, desk: QuestionDesk) -> said.QuestionAnswer:
+def question_answer(job: Job, desk: QuestionDesk) -> said.QuestionAnswer:
+    """A question as programs are told of it."""
     return said.QuestionAnswer(
         name=job.name,
         title=job.title,
@@ -218,12 +217,31 @@ def _question(job: Job, desk: QuestionDesk) -> said.QuestionAnswer:
         outcome=job.outcome.value,
         ready=job.ends,
         seconds=max(0.0, job.ends - desk.queue.now()),
-        spend=_amount(job.spend),
-        charged=None if job.charged is None else _amount(job.charged),
+        spend=amount_answer(job.spend),
+        charged=None if job.charged is None else amount_answer(job.charged),
         release=job.release,
         words=job.words,
     )
 
 
-def _amount(budget: Budget) -> said.BudgetAnswer:
+def amount_answer(budget: Budget) -> said.BudgetAnswer:
+    """An amount, exact."""
     return said.BudgetAnswer(epsilon=fraction_text(budget.epsilon), delta=fraction_text(budget.delta))
+
+
+def offer_answer(made: Offer) -> dict[str, Any]:
+    """The fields of an offer as programs are told them."""
+    return {
+        "decision": made.decision.value,
+        "refusal": made.refusal,
+        "question": made.question,
+        "numbers": made.numbers,
+        "columns": [
+            said.ColumnAnswer(name=column.name, margin=column.margin, joint_margin=column.joint, unknown=column.unknown)
+            for column in made.columns
+        ],
+        "spend": amount_answer(made.spend),
+        "price": amount_answer(made.price),
+        "left": amount_answer(made.left),
+        "sql": made.sql,
+    }

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 
-from sfumato.server.api import questions
+from sfumato.server.api import questions, works
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import EVERYONE, ServiceRole
 from sfumato.server.visitors import AskedService
@@ -73,7 +73,7 @@ def description() -> dict[str, Any]:
         title="Sfumato",
         version=__version__,
         summary="Questions about people under differential privacy.",
-        routes=questions.router.routes,
+        routes=[*questions.router.routes, *works.router.routes],
     )
     found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     found["security"] = [{"token": []}]

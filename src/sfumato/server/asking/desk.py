@@ -19,6 +19,7 @@ from sfumato.server.jobs.process import COMMAND
 from sfumato.server.jobs.queue import Job, JobOutcome, JobQueue, Slots
 from sfumato.server.jobs.runner import JobRunner
 from sfumato.server.watching import LOGGER
+from sfumato.server.works.rows import MADE, FileMaker
 
 if TYPE_CHECKING:
     from sfumato.server.service import Service
@@ -46,6 +47,7 @@ class QuestionDesk:
         self._kept: OrderedDict[str, Release] = OrderedDict()
         self._turn = threading.Lock()
         self.runner: JobRunner | None = None
+        self.files = FileMaker(service.folder / MADE, log=lambda words: LOGGER.info("job", extra={"event": words}))
         service.on_start(self._start)
         service.on_stop(self._stop)
 
@@ -64,6 +66,7 @@ class QuestionDesk:
     def _stop(self) -> None:
         if self.runner is not None:
             self.runner.stop()
+        self.files.stop()
 
     @property
     def datasets(self) -> Mapping[str, AskableDataset]:
@@ -107,6 +110,7 @@ class QuestionDesk:
         even_if_useless: bool = False,
         limit: Limit | None = None,
         idempotency: str | None = None,
+        work: str | None = None,
     ) -> Job:
         """Hand in what was offered, if it is open; its price is what the offer says."""
         if not offer.open:
@@ -125,6 +129,7 @@ class QuestionDesk:
             even_if_useless=even_if_useless,
             limit=limit,
             idempotency=idempotency,
+            work=work,
         )
 
     def job(self, visitor: "Visitor", name: str) -> Job:

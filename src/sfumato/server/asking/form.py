@@ -21,6 +21,9 @@ __all__ = [
     "Condition",
     "GroupChoice",
     "QuestionForm",
+    "condition_of",
+    "condition_sql",
+    "conditions_of",
     "group_choices",
     "value_columns",
 ]
@@ -100,14 +103,6 @@ class QuestionForm:
                     f"the field {name[:40]} has more than {LONGEST} characters; nothing was done. Ask in SQL."
                 )
 
-        def condition(prefix: str) -> Condition | None:
-            column = said.get(f"{prefix}column", "")
-            if not column:
-                return None
-            operator = said.get(f"{prefix}operator") or "="
-            return Condition(column=column, operator=operator, value=said.get(f"{prefix}value", ""))
-
-        wanted = (condition(f"where{place}_") for place in range(1, MOST_CONDITIONS + 1))
         measure = said.get("measure") or "count"
         groups = (said.get(f"group{place}", "") for place in range(1, MOST_GROUPS + 1))
         return cls(
@@ -115,8 +110,8 @@ class QuestionForm:
             measure=measure,
             value=said.get("value", "") if measure in OF_VALUES else "",
             groups=tuple(dict.fromkeys(group for group in groups if group)),
-            conditions=tuple(each for each in wanted if each is not None),
-            share=condition("share_") if measure == "share" else None,
+            conditions=conditions_of(said),
+            share=condition_of(said, "share_") if measure == "share" else None,
         )
 
     def to_sql(self, schema: Schema) -> str:
@@ -125,7 +120,7 @@ class QuestionForm:
         groups = [_group(code, choices) for code in self.groups]
         shown = [f"{text} AS {_name(alias)}" if alias != column else text for text, alias, column in groups]
         selected = ", ".join([*shown, f"{self._aggregate(schema)} AS {_name(self.measure)}"])
-        where = " AND ".join(_condition(each, schema) for each in self.conditions)
+        where = " AND ".join(condition_sql(each, schema) for each in self.conditions)
         by = ", ".join(_name(alias) for _, alias, _ in groups)
         clauses = (
             ("SELECT", selected),
@@ -153,11 +148,26 @@ class QuestionForm:
             case "share":
                 if self.share is None:
                     raise InvalidInput("a share needs the rows that it is the share of; nothing was done. Choose them.")
-                return f"AVG({_condition(self.share, schema)})"
+                return f"AVG({condition_sql(self.share, schema)})"
         raise InvalidInput(
             f"the form asks for {', '.join(MEASURES)}, and not for {self.measure[:40]!r}; nothing was done. SQL has "
             "more."
         )
+
+
+def condition_of(said: Mapping[str, str], prefix: str) -> Condition | None:
+    """One condition of a form, whose fields begin with a prefix; None where no column is chosen."""
+    column = said.get(f"{prefix}column", "")
+    if not column:
+        return None
+    operator = said.get(f"{prefix}operator") or "="
+    return Condition(column=column, operator=operator, value=said.get(f"{prefix}value", ""))
+
+
+def conditions_of(said: Mapping[str, str]) -> tuple[Condition, ...]:
+    """The conditions of a form on which rows count."""
+    wanted = (condition_of(said, f"where{place}_") for place in range(1, MOST_CONDITIONS + 1))
+    return tuple(each for each in wanted if each is not None)
 
 
 def group_choices(schema: Schema) -> tuple[GroupChoice, ...]:
@@ -209,7 +219,8 @@ def _group(code: str, choices: Mapping[str, GroupChoice]) -> tuple[str, str, str
     return f"FLOOR({column} / {choice.step}) * {choice.step}", f"{choice.column} from", choice.column
 
 
-def _condition(condition: Condition, schema: Schema) -> str:
+def condition_sql(condition: Condition, schema: Schema) -> str:
+    """A condition as SQL: a declared column, a comparison that its type has, and a constant of its type."""
     names = [column.name for column in schema.columns if column.name != schema.unit]
     column = _column(condition.column, schema, names, "that can be compared")
     ordered = column.type in ORDERED

@@ -37,7 +37,16 @@ if TYPE_CHECKING:
     from sfumato.core.documents import Json
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["AskableDataset", "Asker", "BalanceRow", "Offer", "OfferDecision", "OfferedColumn", "Precision"]
+__all__ = [
+    "AskableDataset",
+    "Asker",
+    "BalanceRow",
+    "Offer",
+    "OfferDecision",
+    "OfferedColumn",
+    "Precision",
+    "schema_table",
+]
 
 CONFIDENCE = Fraction(19, 20)
 MOST_VAULTS = 200
@@ -247,6 +256,11 @@ class Asker:
         """A dataset without rows, to make questions with."""
         return self._opened(account, name)[1]
 
+    def foreseen(self, account: str, name: str) -> Table:
+        """The same at a gate that releases nothing, for studies and whatever else asks through methods of a table."""
+        vault, table = self._opened(account, name)
+        return replace(table, gate=_Foreseeing(vault, vault.unit))
+
     def question(self, account: str, name: str, sql: str) -> Question:
         """The question that a text asks; other datasets of the same persons may be joined."""
         vault, table = self._opened(account, name)
@@ -440,6 +454,13 @@ def _short(margin: Fraction) -> str:
 
 def _share(part: Fraction, whole: Fraction) -> float:
     return 1.0 if not whole else float(min(Fraction(1), part / whole))
+
+
+def schema_table(schema: Schema, unit: Unit) -> Table:
+    """A table with the columns of a schema and no row, to make of a release what was asked for; it has no ledger."""
+    home = Vault(unit=unit, budget=Budget(epsilon=1), name="nobody")
+    table = home.table(_no_rows(schema), schema=schema)
+    return replace(table, gate=_Foreseeing(home, unit))
 
 
 def _no_rows(schema: Schema) -> "pa.Table":

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -25,9 +25,11 @@ __all__ = [
     "download",
     "headline",
     "notebook",
+    "notebook_of",
     "page_picture",
     "picture",
     "result_table",
+    "written_file",
 ]
 
 CONFIDENCE = Fraction(19, 20)
@@ -163,11 +165,11 @@ def _drawn(shown: _Shown, ending: str, language: str, theme: str, kind: str) -> 
     from sfumato.reports.plots import save
 
     chart = shown.release.plot(kind, language=language, theme=theme)
-    return _written(lambda path: save(chart, path), ending)
+    return written_file(lambda path: save(chart, path), ending)
 
 
-def _written(write: Callable[[Path], object], ending: str) -> bytes:
-    """What a writer of files writes."""
+def written_file(write: Callable[[Path], object], ending: str) -> bytes:
+    """What a writer of files writes, as bytes."""
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         path = Path(folder) / f"answer.{ending}"
         write(path)
@@ -194,7 +196,7 @@ def download(release: Release, job: Job, kind: str, *, language: str, address: s
         "report": lambda path: release.report(path, languages=languages),
     }
     if kind in writers:
-        body = _written(writers[kind], ending)
+        body = written_file(writers[kind], ending)
     elif kind == "certificate":
         body = release.certificate.text.encode()
     elif kind == "notebook":
@@ -221,18 +223,28 @@ def notebook(job: Job, *, address: str) -> str:
     """A notebook that asks the same again, which costs nothing: the answer is stored."""
     asked = json.dumps(job.sql or "", ensure_ascii=False)
     spend = f'epsilon="{job.spend.epsilon}"' + (f', delta="{job.spend.delta}"' if job.spend.delta else "")
-    connect = (
-        "import os\n\nimport sfumato as sf\n\n"
-        "# a token of yours: make one on the page of your account\n"
-        f'service = sf.connect("{address}", token=os.environ["SFUMATO_TOKEN"], account="{job.account}")'
-    )
     ask = f'answer = service.sql({asked}, {spend}, table="{job.dataset}")\nanswer'
+    return _written_notebook(
+        job.title, address, job.account, [ask, "print(answer.explain())", "answer.plot()"], moments=False
+    )
+
+
+def notebook_of(title: str, lines: Sequence[str], *, address: str, account: str) -> str:
+    """A notebook of lines of code that ask something again, which costs nothing: the answer is stored."""
+    moments = any("date.from" in line for line in lines)
+    return _written_notebook(title, address, account, ["\n".join(lines)], moments=moments)
+
+
+def _written_notebook(title: str, address: str, account: str, parts: Sequence[str], *, moments: bool) -> str:
+    connect = (
+        f"import os\n{'from datetime import date' + chr(10) if moments else ''}\nimport sfumato as sf\n\n"
+        "# a token of yours: make one on the page of your account\n"
+        f'service = sf.connect("{address}", token=os.environ["SFUMATO_TOKEN"], account="{account}")'
+    )
     cells = [
-        ("markdown", f"# {job.title}\n\nThe answer is stored, so that asking for it again costs nothing."),
+        ("markdown", f"# {title}\n\nThe answer is stored, so that asking for it again costs nothing."),
         ("code", connect),
-        ("code", ask),
-        ("code", "print(answer.explain())"),
-        ("code", "answer.plot()"),
+        *(("code", part) for part in parts),
     ]
     return json.dumps(
         {

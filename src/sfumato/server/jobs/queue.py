@@ -20,7 +20,7 @@ from sfumato.core.limits import Limit
 from sfumato.core.query import Query
 from sfumato.errors import NotDeclared, Refused
 from sfumato.server.database import Database
-from sfumato.server.jobs.tables import JOBS
+from sfumato.server.jobs.tables import JOBS, WORKS
 
 __all__ = ["Job", "JobOutcome", "JobQueue", "Slots"]
 
@@ -120,8 +120,11 @@ class JobQueue:
         even_if_useless: bool = False,
         limit: Limit | None = None,
         idempotency: str | None = None,
+        work: str | None = None,
     ) -> Job:
         """Hand a question in, which was offered before; it has its slot at once. Nothing is charged yet.
+
+        ``work`` is the form of what its answer becomes, where that is more than a table of numbers.
 
         Under one ``idempotency`` key somebody hands one question in: said again it is the same job.
         """
@@ -134,7 +137,8 @@ class JobQueue:
             if sent is not None:
                 found = connection.execute(sa.select(JOBS).where(JOBS.c.sent == sent)).one_or_none()
             if found is not None:
-                if (found.query, found.epsilon, found.delta) != (text, str(spend.epsilon), str(spend.delta)):
+                same = (found.query, found.epsilon, found.delta) == (text, str(spend.epsilon), str(spend.delta))
+                if not same or _work(connection, found.name) != work:
                     raise Refused(
                         "another question was handed in under this key; nothing was charged. Give each its own key."
                     )
@@ -173,6 +177,8 @@ class JobQueue:
                     phase="waiting",
                 )
             )
+            if work is not None:
+                connection.execute(sa.insert(WORKS).values(job=name, form=work))
         self.wake()
         return self.job(name)
 
@@ -183,6 +189,11 @@ class JobQueue:
         if row is None:
             raise NotDeclared("there is no question of this name, or it is not yours; nothing was done.")
         return self._seen(row)
+
+    def work(self, name: str) -> str | None:
+        """The form of what the answer of a job becomes; None where it is a table of numbers."""
+        with self._database.reading() as connection:
+            return _work(connection, name)
 
     def of(self, *, login: str | None = None, project: str | None = None, most: int = 200) -> list[Job]:
         """The jobs of somebody, or of a project; the latest first."""
@@ -320,6 +331,11 @@ class JobQueue:
 
 def _count(connection: Connection, *conditions: sa.ColumnElement[bool]) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(JOBS).where(*conditions)).scalar_one())
+
+
+def _work(connection: Connection, name: str) -> str | None:
+    found = connection.execute(sa.select(WORKS.c.form).where(WORKS.c.job == name)).scalar()
+    return None if found is None else str(found)
 
 
 def _set(connection: Connection, name: str, **values: object) -> None:

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from sfumato.server.database import METADATA
 
-__all__ = ["JOBS"]
+__all__ = ["JOBS", "WORKS"]
 
 JOBS = sa.Table(
     "jobs",
@@ -36,4 +36,11 @@ JOBS = sa.Table(
     sa.Column("charged_epsilon", sa.String(120)),
     sa.Column("charged_delta", sa.String(120)),
     sa.Column("words", sa.Text),  # of a refusal, which came before any charge
+)
+
+WORKS = sa.Table(
+    "works",
+    METADATA,
+    sa.Column("job", sa.String(32), primary_key=True),
+    sa.Column("form", sa.Text, nullable=False),  # of a study, of synthetic rows, of a model: what its answer becomes
 )

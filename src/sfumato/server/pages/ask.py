@@ -1,30 +1,38 @@
 """Asking: the form of a question, its offer before anything is charged, and the step that hands it in."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from sfumato.core.exact import decimal_down, decimal_up
-from sfumato.core.query import Query
 from sfumato.core.units import describe
-from sfumato.engines.expressions import Type
 from sfumato.errors import SfumatoError
-from sfumato.reports.words.rendering import render as words_of
 from sfumato.server.asking.desk import QuestionDesk, desk_of, open_desk
-from sfumato.server.asking.form import MEASURES, MOST_CONDITIONS, OPERATORS, QuestionForm, group_choices, value_columns
+from sfumato.server.asking.form import MEASURES, MOST_CONDITIONS, QuestionForm, group_choices, value_columns
 from sfumato.server.asking.offers import AskableDataset, Offer, Precision
+from sfumato.server.pages.offer_view import (
+    ConditionRow,
+    FormChoice,
+    OfferPage,
+    OfferView,
+    Say,
+    choices_of,
+    column_words,
+    condition_row,
+    offer_view,
+    question_words,
+    suggested,
+)
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
 from sfumato.server.visitors import AskedBy, AskedService, Visitor
-from sfumato.tables.column_facts import ColumnFacts
+from sfumato.server.works.kinds import KINDS
 
-__all__ = ["MENU", "ROUTES", "attach", "router"]
+__all__ = ["MENU", "ROUTES", "attach", "router", "ways_of"]
 
 router = APIRouter()
 ANALYSTS = frozenset({ServiceRole.ANALYST})
@@ -32,7 +40,6 @@ ROUTES = {"ask": ANALYSTS, "ask.form": ANALYSTS, "ask.offer": ANALYSTS, "ask.sub
 MENU = (MenuLink(route="ask", words="asking.menu", place=30, roles=ANALYSTS, about="asking.about"),)
 MOST_SIGNS = 20_000
 BY_FORM, BY_SQL = "form", "sql"
-Say = Callable[..., str]
 
 
 def attach(service: Service) -> None:
@@ -60,25 +67,6 @@ class DatasetsPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormChoice:
-    """Something to choose in a list."""
-
-    value: str
-    words: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionRow:
-    """One line of the form about which rows count."""
-
-    place: int
-    columns: tuple[FormChoice, ...]
-    operators: tuple[FormChoice, ...]
-    value: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FormView:
     """The form with what was said in it."""
 
@@ -102,27 +90,6 @@ class FormView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferView:
-    """An offer as the page shows it; amounts are written out."""
-
-    offer: Offer
-    question: str
-    limited: str
-    epsilon: str
-    price: str
-    left: str
-    after: str
-    exact: str
-    fields: tuple[tuple[str, str], ...]
-    """Of the form, to be handed in with it."""
-    projects: tuple[FormChoice, ...]
-    dataset: str
-    deadline: str
-    sql_address: str
-    less_address: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AskPage:
     """The form of a dataset, and the offer for what it says."""
 
@@ -135,15 +102,8 @@ class AskPage:
     offer: OfferView | None
     wrong: str
     form_address: str
-    sql_address: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferPage:
-    """The offer by itself, which a script puts into the page."""
-
-    offer: OfferView | None
-    wrong: str
+    ways: tuple[tuple[str, str, bool], ...]
+    """Ways to ask: each with its words, its address, and whether it is this one."""
 
 
 @router.get("/ask", name="ask")
@@ -216,14 +176,6 @@ def made_offer(desk: QuestionDesk, visitor: Visitor, dataset: str, fields: Mappi
     return desk.asker.offer(account, dataset, question, Precision.read(fields), sql=sql)
 
 
-def question_words(say: Say, query: Query) -> str:
-    """What a question asks, in the language of whoever reads it; names of columns stay as they are."""
-    by, where = ", ".join(query.labels()), getattr(query, "where", None)
-    names = ", ".join(query.names)
-    asked = say("asking.asked_by" if by else "asking.asked_all", names=names, dataset=query.dataset.name, by=by)
-    return asked if where is None else say("asking.asked_where", asked=asked, where=str(where))
-
-
 def _fields(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """What a form says: each name once, bounded, without the token of the form and the language."""
     found: dict[str, str] = {}
@@ -248,14 +200,23 @@ def _shown(
         dataset=dataset,
         edition=str(held.schema.edition),
         persons=str(held.schema.unit) if unit is None else describe(unit),
-        columns=tuple(_column(column, say) for column in held.schema.columns),
+        columns=tuple(column_words(column, say) for column in held.schema.columns),
         form=_form(held, dataset, fields, desk, visitor, say),
         offer=view,
         wrong=wrong,
         form_address=address,
-        sql_address=f"{address}?mode=sql",
+        ways=ways_of(request, dataset, BY_SQL if fields.get("mode") == BY_SQL else BY_FORM, say),
     )
     return render(request, "ask/form.html", page)
+
+
+def ways_of(request: Request, dataset: str, here: str, say: Say) -> tuple[tuple[str, str, bool], ...]:
+    """All ways to ask a dataset, as links: each with its words, its address, and whether it is this one."""
+    url = request.app.url_path_for
+    address = url("ask.form", dataset=dataset)
+    found = [(BY_FORM, "asking", str(address)), (BY_SQL, "asking", f"{address}?mode=sql")]
+    found += [(kind, "works", str(url("work.form", dataset=dataset, kind=kind))) for kind in KINDS]
+    return tuple((say(f"{group}.by_{way}"), place, way == here) for way, group, place in found)
 
 
 def _asked(fields: Mapping[str, str]) -> bool:
@@ -271,28 +232,17 @@ def _offered(
     except SfumatoError as wrong:
         return None, str(wrong)
     address = request.app.url_path_for("ask.form", dataset=dataset)
-    say = request.app.state.service.words(visitor.lang).say
-    kept = {name: value for name, value in fields.items() if name not in ("margin", "by", "epsilon", "project", "keep")}
-    by_cost = {**kept, "by": "epsilon"}
     in_sql = {name: fields[name] for name in ("account", "margin", "epsilon", "by", "rows") if fields.get(name)}
-    view = OfferView(
-        offer=found,
-        question=question_words(say, found.query),
-        limited="" if found.limited is None else words_of(found.limited, visitor.lang),
-        epsilon=decimal_up(found.epsilon),
-        price=decimal_up(found.price.epsilon),
-        left=decimal_down(found.left.epsilon),
-        after=decimal_down(max(found.left.epsilon - found.price.epsilon, Fraction(0))),
-        exact=str(found.epsilon),
-        fields=tuple({**by_cost, "epsilon": str(found.epsilon), "account": found.account}.items()),
-        projects=tuple(
-            FormChoice(value=each.name, words=each.title, chosen=each.name == fields.get("project"))
-            for each in desk.projects.of(visitor)
-        ),
-        dataset=dataset,
-        deadline=f"{max(1, round(desk.queue.slots.length))}",
-        sql_address=f"{address}?{urlencode({'mode': BY_SQL, 'sql': found.sql or '', **in_sql})}",
-        less_address=f"{address}?{urlencode({**by_cost, 'epsilon': decimal_down(found.left.epsilon)})}#offer",
+    view = offer_view(
+        request,
+        desk,
+        visitor,
+        found,
+        fields,
+        question=question_words(request.app.state.service.words(visitor.lang).say, found.query),
+        address=address,
+        action=request.app.url_path_for("ask.submit", dataset=dataset),
+        in_sql=f"{address}?{urlencode({'mode': BY_SQL, 'sql': found.sql or '', **in_sql})}",
     )
     return view, ""
 
@@ -301,20 +251,7 @@ def _form(
     held: AskableDataset, dataset: str, fields: Mapping[str, str], desk: QuestionDesk, visitor: Visitor, say: Say
 ) -> FormView:
     schema = held.schema
-    comparable = [column.name for column in schema.columns if column.name != schema.unit]
     groups = group_choices(schema)
-
-    def chosen(name: str, values: Sequence[tuple[str, str]], first: str | None = None) -> tuple[FormChoice, ...]:
-        said = fields.get(name, values[0][0] if values and first is None else first or "")
-        return tuple(FormChoice(value=value, words=words, chosen=value == said) for value, words in values)
-
-    def condition(prefix: str, place: int) -> ConditionRow:
-        return ConditionRow(
-            place=place,
-            columns=chosen(f"{prefix}column", [("", "—"), *((name, name) for name in comparable)], ""),
-            operators=chosen(f"{prefix}operator", [(each, each) for each in OPERATORS], "="),
-            value=fields.get(f"{prefix}value", ""),
-        )
 
     def group_words(column: str, step: str) -> str:
         if not step:
@@ -329,11 +266,15 @@ def _form(
     return FormView(
         dataset=dataset,
         mode=BY_SQL if fields.get("mode") == BY_SQL else BY_FORM,
-        measures=chosen("measure", [(each, say(f"asking.measure_{each}")) for each in measures]),
-        values=chosen("value", [(column.name, column.name) for column in value_columns(schema)], ""),
-        groups=tuple(chosen(f"group{place}", [("", say("asking.no_group")), *named], "") for place in (1, 2)),
-        conditions=tuple(condition(f"where{place}_", place) for place in range(1, MOST_CONDITIONS + 1)),
-        share=condition("share_", 0),
+        measures=choices_of(fields, "measure", [(each, say(f"asking.measure_{each}")) for each in measures]),
+        values=choices_of(fields, "value", [(column.name, column.name) for column in value_columns(schema)], ""),
+        groups=tuple(
+            choices_of(fields, f"group{place}", [("", say("asking.no_group")), *named], "") for place in (1, 2)
+        ),
+        conditions=tuple(
+            condition_row(fields, schema, f"where{place}_", place) for place in range(1, MOST_CONDITIONS + 1)
+        ),
+        share=condition_row(fields, schema, "share_", 0),
         sql=fields.get("sql") or f'SELECT COUNT(*) AS n\nFROM "{dataset}"',
         by="epsilon" if fields.get("by") == "epsilon" or (epsilon and not margin) else "margin",
         margin=margin or ("" if epsilon else "20"),
@@ -341,28 +282,6 @@ def _form(
         rows=fields.get("rows", ""),
         joint=fields.get("joint", "") == "on",
         delta=fields.get("delta", ""),
-        accounts=chosen("account", [(path, path) for path in desk.accounts(visitor)]),
-        keys=tuple(dict.fromkeys(str(key) for column in schema.columns for key in column.keys[:60]))[:200],
+        accounts=choices_of(fields, "account", [(path, path) for path in desk.accounts(visitor)]),
+        keys=suggested(schema),
     )
-
-
-def _column(column: ColumnFacts, say: Say) -> tuple[str, str, str]:
-    if column.keys:
-        listed = ", ".join(str(key) for key in column.keys[:6])
-        said = f"{listed}, …" if len(column.keys) > 6 else listed
-    elif column.bounds is not None:
-        low, high = column.bounds
-        said = say("asking.column_range", low=str(low), high=str(high))
-    else:
-        said = ""
-    return column.name, say(f"asking.type_{_TYPES.get(column.type, 'text')}"), said
-
-
-_TYPES = {
-    Type.TEXT: "text",
-    Type.WHOLE: "whole",
-    Type.NUMBER: "number",
-    Type.TRUTH: "truth",
-    Type.DATE: "date",
-    Type.TIME: "time",
-}

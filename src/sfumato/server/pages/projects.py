@@ -7,10 +7,12 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from sfumato.server.asking.desk import desk_of
+from sfumato.server.asking.projects import ProjectDraft
 from sfumato.server.pages.results import JobRow, job_row
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import ServiceRole
 from sfumato.server.visitors import AskedBy, AskedService
+from sfumato.server.works.kinds import KINDS
 
 __all__ = ["MENU", "ROUTES", "router"]
 
@@ -111,7 +113,7 @@ def project(*, request: Request, name: str, service: AskedService, visitor: Aske
         drafts=tuple(
             DraftRow(
                 name=draft.name,
-                address=f"{request.app.url_path_for('ask.form', dataset=draft.dataset)}?{draft.query_string}",
+                address=_address(request, draft),
                 title=draft.title,
                 dataset=draft.dataset,
                 made=_day(draft.made),
@@ -136,6 +138,14 @@ def drop(
     desk = desk_of(service)
     desk.projects.drop(desk.projects.project(name, visitor), draft)
     return RedirectResponse(request.app.url_path_for("project", name=name), 303)
+
+
+def _address(request: Request, draft: ProjectDraft) -> str:
+    """Where a draft is gone on with: in the form that it was kept from."""
+    kind = dict(draft.fields).get("work")
+    if kind in KINDS:
+        return f"{request.app.url_path_for('work.form', dataset=draft.dataset, kind=kind)}?{draft.query_string}"
+    return f"{request.app.url_path_for('ask.form', dataset=draft.dataset)}?{draft.query_string}"
 
 
 def _day(moment: float) -> str:

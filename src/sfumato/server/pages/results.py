@@ -23,9 +23,13 @@ from sfumato.server.asking.results import (
     result_table,
 )
 from sfumato.server.jobs.queue import Job, JobOutcome
+from sfumato.server.pages.work_results import work_address, work_file, work_page
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import ServiceRole
 from sfumato.server.visitors import AskedBy, AskedService
+from sfumato.server.works.answers import read_again, work_of
+from sfumato.server.works.downloads import study_picture
+from sfumato.server.works.forms import WorkForm
 
 __all__ = ["MENU", "ROUTES", "router"]
 
@@ -125,9 +129,12 @@ def question(*, request: Request, name: str, service: AskedService, visitor: Ask
             title=job.title,
             refused=job.outcome is JobOutcome.REFUSED,
             words=job.words,
-            ask_address=_again(request, job),
+            ask_address=_again(request, job, work_of(desk, job)),
         )
         return render(request, "ask/ended.html", ended)
+    form = work_of(desk, job)
+    if form is not None:
+        return work_page(request, desk, read_again(desk, job, form), visitor.lang)
     audience = request.query_params.get("audience", PUBLIC)
     shown = _result(request, job, desk.release(job), visitor.lang, audience if audience in AUDIENCES else PUBLIC)
     return render(request, "ask/result.html", shown)
@@ -146,10 +153,15 @@ def pictured(
 ) -> Response:
     """The picture of an answer."""
     desk = desk_of(service)
-    release = desk.release(desk.job(visitor, name))
+    job = desk.job(visitor, name)
+    release, form = desk.release(job), work_of(desk, job)
     if ending != "svg":
         raise InvalidInput("the picture of a page is svg; nothing was drawn. Others are among the files.")
-    body = page_picture(release, language=_short(visitor.lang), theme=theme, narrow=narrow)
+    if form is None:
+        body = page_picture(release, language=_short(visitor.lang), theme=theme, narrow=narrow)
+    else:
+        answer = read_again(desk, job, form)
+        body = study_picture(answer, language=_short(visitor.lang), theme=theme, narrow=narrow)
     return Response(body, media_type="image/svg+xml", headers={"Cache-Control": "private, max-age=3600"})
 
 
@@ -166,7 +178,11 @@ def downloaded(
     desk = desk_of(service)
     job = desk.job(visitor, name)
     address = service.settings.address.rstrip("/")
-    made = download(desk.release(job), job, kind, language=_short(visitor.lang), address=address)
+    release, form = desk.release(job), work_of(desk, job)
+    if form is None:
+        made = download(release, job, kind, language=_short(visitor.lang), address=address)
+    else:
+        made = work_file(desk, read_again(desk, job, form), kind, language=_short(visitor.lang), address=address)
     kept = {"Content-Disposition": f"attachment; filename*=UTF-8''{_quoted(made.name)}"}
     return Response(made.body, media_type=made.kind, headers=kept)
 
@@ -245,7 +261,9 @@ def _protection(release: Release, language: str) -> tuple[str, ...]:
     return tuple(presenter_of(release).protection(release, _short(language)))
 
 
-def _again(request: Request, job: Job) -> str:
+def _again(request: Request, job: Job, form: WorkForm | None = None) -> str:
+    if form is not None:
+        return work_address(request, job, form)
     address = request.app.url_path_for("ask.form", dataset=job.dataset)
     if job.sql is None:
         return str(address)

@@ -32,7 +32,7 @@
       offer.replaceChildren(...found.body.childNodes);
       offer.querySelectorAll("details").forEach((each) => { if (open.has(each.className)) each.open = true; });
       const panel = offer.querySelector("[data-epsilon]");
-      if (panel && by("margin").checked) toSlider(panel.dataset.epsilon);
+      if (panel && by("margin") && by("margin").checked) toSlider(panel.dataset.epsilon);
     } catch (wrong) {
       if (turn === latest) offer.replaceChildren(document.createTextNode(form.dataset.failed));
     } finally {
@@ -45,16 +45,18 @@
     waiting = setTimeout(look, after);
   }
 
+  const choose = (value) => { if (by(value)) by(value).checked = true; };
+
   slider.hidden = false;
   if (epsilon.value) toSlider(epsilon.value);
   slider.addEventListener("input", (event) => {
     event.stopPropagation();
     epsilon.value = fromSlider();
-    by("epsilon").checked = true;
+    choose("epsilon");
     soon(80);
   });
-  epsilon.addEventListener("input", () => { by("epsilon").checked = true; toSlider(epsilon.value); });
-  margin.addEventListener("input", () => { by("margin").checked = true; });
+  epsilon.addEventListener("input", () => { choose("epsilon"); toSlider(epsilon.value); });
+  if (margin) margin.addEventListener("input", () => choose("margin"));
   form.addEventListener("input", () => soon(250));
   form.addEventListener("change", () => soon(50));
   if (!offer.querySelector("[data-epsilon]")) soon(0);
