@@ -151,6 +151,8 @@ class BalanceRow:
     """Of its cap, from 0 to 1, for a bar."""
     share_asked: float
     fits: bool
+    missing: Budget
+    """What it lacks for this charge, rounded up to what can be written out; nothing where it fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,6 +376,7 @@ class Asker:
                     share_spent=_share(spent, cap),
                     share_asked=_share(price.epsilon, cap),
                     fits=price.epsilon <= left.epsilon and price.delta <= left.delta,
+                    missing=_missing(price, left),
                 )
             )
         return tuple(rows)
@@ -404,6 +407,11 @@ class Asker:
             if key not in self._tables:
                 self._tables[key] = vault.table(_no_rows(held.schema), schema=held.schema)
             return vault, self._tables[key]
+
+
+def _missing(price: Budget, left: Budget) -> Budget:
+    epsilon, delta = max(price.epsilon - left.epsilon, Fraction(0)), max(price.delta - left.delta, Fraction(0))
+    return Budget(epsilon=Fraction(decimal_up(epsilon)), delta=Fraction(decimal_up(delta)))
 
 
 def _columns(preview: Preview, query: Query) -> tuple[OfferedColumn, ...]:

@@ -17,7 +17,8 @@ from sfumato.errors import SfumatoError
 from sfumato.reports.words.rendering import render as words_of
 from sfumato.server.asking.desk import QuestionDesk, desk_of, open_desk
 from sfumato.server.asking.form import MEASURES, MOST_CONDITIONS, OPERATORS, QuestionForm, group_choices, value_columns
-from sfumato.server.asking.offers import AskableDataset, Offer, Precision
+from sfumato.server.asking.offers import AskableDataset, Offer, OfferDecision, Precision
+from sfumato.server.pages.board_ask import address_of_request
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
@@ -102,6 +103,15 @@ class FormView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseLink:
+    """A request for a higher cap of an account, by how much, and the form of the board with that filled in."""
+
+    account: str
+    epsilon: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OfferView:
     """An offer as the page shows it; amounts are written out."""
 
@@ -120,6 +130,10 @@ class OfferView:
     deadline: str
     sql_address: str
     less_address: str
+    raises: tuple[RaiseLink, ...]
+    """Requests to the board that together would make room, where more was asked for than is left."""
+    firm: tuple[str, ...]
+    """Budgets that lack something and are not of whoever asks: of the data, of the people, of accounts above."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,8 +307,38 @@ def _offered(
         deadline=f"{max(1, round(desk.queue.slots.length))}",
         sql_address=f"{address}?{urlencode({'mode': BY_SQL, 'sql': found.sql or '', **in_sql})}",
         less_address=f"{address}?{urlencode({**by_cost, 'epsilon': decimal_down(found.left.epsilon)})}#offer",
+        raises=_raises(request, desk, visitor, found, say),
+        firm=tuple(
+            say(f"asking.balance_{row.kind}", name=row.name)
+            for row in found.balances
+            if found.decision is OfferDecision.OVER
+            and not row.fits
+            and not (row.kind == "account" and visitor.may_charge(row.name))
+        ),
     )
     return view, ""
+
+
+def _raises(
+    request: Request, desk: QuestionDesk, visitor: Visitor, found: Offer, say: Say
+) -> tuple[RaiseLink, ...]:
+    """The requests that would make room in accounts: of those that lack something, each by what it lacks."""
+    if found.decision is not OfferDecision.OVER or desk.service.ledger.board() is None:
+        return ()
+    question = question_words(say, found.query)
+    margins = ", ".join(f"{column.name} ±{column.margin}" for column in found.columns if column.margin is not None)
+    choice = say("asking.raise_choice", price=decimal_up(found.price.epsilon), left=decimal_down(found.left.epsilon))
+    choice = f"{choice} {say('asking.raise_margins', margins=margins)}" if margins else choice
+    links = []
+    for row in found.balances:
+        if row.kind != "account" or row.fits or not visitor.may_charge(row.name):
+            continue
+        asked = {"action": "raise", "account": row.name, "subject": question, "choice": choice}
+        asked["epsilon"] = decimal_up(row.missing.epsilon) if row.missing.epsilon else ""
+        asked["delta"] = decimal_up(row.missing.delta) if row.missing.delta else ""
+        address = address_of_request(request, **asked)
+        links.append(RaiseLink(account=row.name, epsilon=decimal_up(row.missing.epsilon), address=address))
+    return tuple(links)
 
 
 def _form(

@@ -56,6 +56,7 @@ def attach(service: Service) -> None:
     """Feed the streams of a service while it runs."""
     if service in _ATTACHED:
         return
+    service.database.create()  # the tables of this area, which was imported since
     feeds = Feeds(service.database, service.ledger, service.now)
     feeders = Feeders(
         feeds,
