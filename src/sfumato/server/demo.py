@@ -61,6 +61,7 @@ PEOPLE_OF_THE_DEMO: tuple[tuple[str, str, tuple[ServiceRole, ...], tuple[str, ..
     ("nils", "Nils, runs the service", (ServiceRole.ADMIN,), ()),
 )
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
     """A demonstration that can be served: the secret of its one-time link, and the password of everybody in it."""

@@ -3,12 +3,12 @@
 No broker is needed. The file holds what the invented hospitals would send; the feeder of the stream alone reads it.
 """
 
-import random
 import secrets
 import threading
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any  # a generator of NumPy, which is imported late
 
 from sfumato.core.budget import Budget
 from sfumato.server.live.feeds import FILE, OVER, Feeds, LiveStream
@@ -35,11 +35,14 @@ class InventedArrivals:
     def __init__(self, place: Path) -> None:
         self._place, self._stopping = place, threading.Event()
         self._thread: threading.Thread | None = None
-        # Insecure by intent: it invents people. Noise never comes from it.
-        self._draw = random.Random(2026)  # noqa: S311
+        self._draw: Any = None
 
     def start(self) -> None:
         """Write what is missing of the last hour, then go on second by second."""
+        import numpy as np
+
+        # Seeded and insecure: it invents fictional people. Noise never comes from it.
+        self._draw = np.random.default_rng(2026)
         self._stopping.clear()
         now = datetime.now(UTC).timestamp()
         last = self._place.stat().st_mtime if self._place.is_file() else 0.0
@@ -64,11 +67,11 @@ class InventedArrivals:
         lines, moment = [] if self._place.is_file() else [HEADER], first
         while True:
             busy = 1 + SWING * (1 if moment // 900 % 2 else -1)
-            moment += self._draw.expovariate(A_SECOND * busy)
+            moment += float(self._draw.exponential(1 / (A_SECOND * busy)))
             if moment >= last:
                 break
             at = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
-            lines.append(f"{at},{self._draw.randrange(10**9)}\n")
+            lines.append(f"{at},{self._draw.integers(10**9)}\n")
         with self._place.open("a", encoding="utf-8") as file:
             file.write("".join(lines))
 

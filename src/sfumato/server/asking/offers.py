@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sfumato.core.documents import Json
     from sfumato.governance.ledger import Ledger
 
-__all__ = ["AskableDataset", "Asker", "BalanceRow", "Offer", "OfferDecision", "OfferedColumn", "Precision"]
+__all__ = ["AskableDataset", "Asker", "BalanceRow", "Offer", "OfferDecision", "OfferedColumn", "Precision", "no_rows"]
 
 CONFIDENCE = Fraction(19, 20)
 MOST_VAULTS = 200
@@ -405,7 +405,7 @@ class Asker:
                     reads=held.reads,
                 )
             if key not in self._tables:
-                self._tables[key] = vault.table(_no_rows(held.schema), schema=held.schema)
+                self._tables[key] = vault.table(no_rows(held.schema), schema=held.schema)
             return vault, self._tables[key]
 
 
@@ -450,8 +450,8 @@ def _share(part: Fraction, whole: Fraction) -> float:
     return 1.0 if not whole else float(min(Fraction(1), part / whole))
 
 
-def _no_rows(schema: Schema) -> "pa.Table":
-    """A table with the columns of a schema and no row."""
+def no_rows(schema: Schema) -> "pa.Table":
+    """A table with the columns of a schema and no row: what this process holds in place of data."""
     import pyarrow as pa
 
     kinds = {

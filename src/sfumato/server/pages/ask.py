@@ -319,9 +319,7 @@ def _offered(
     return view, ""
 
 
-def _raises(
-    request: Request, desk: QuestionDesk, visitor: Visitor, found: Offer, say: Say
-) -> tuple[RaiseLink, ...]:
+def _raises(request: Request, desk: QuestionDesk, visitor: Visitor, found: Offer, say: Say) -> tuple[RaiseLink, ...]:
     """The requests that would make room in accounts: of those that lack something, each by what it lacks."""
     if found.decision is not OfferDecision.OVER or desk.service.ledger.board() is None:
         return ()

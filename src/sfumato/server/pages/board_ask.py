@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from sfumato.core.budget import Budget
 from sfumato.errors import InvalidInput, Refused, SfumatoError
-from sfumato.governance.ballots import Ballot, Matter
+from sfumato.governance.ballots import Matter
 from sfumato.governance.board import Action, Proposal, Reasons
 from sfumato.governance.papers import LASTS
 from sfumato.server.pages.board import ACTORS, READERS, BoardSection, ballot_file, ballot_of, sections_of
