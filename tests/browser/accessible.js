@@ -22,7 +22,7 @@
   const view = document.querySelector("meta[name=viewport]");
   if (!view || /user-scalable\s*=\s*no|maximum-scale/.test(view.content)) say("zoom", "the page cannot be enlarged");
 
-  // language of parts: an English sentence on a Chinese page is marked as one
+  // language of parts: an English sentence on a Chinese page is marked as one, or as of a language that nobody knows
   if (document.documentElement.lang.startsWith("zh")) {
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) {
@@ -35,7 +35,7 @@
   }
 
   // label, select-name, button-name, fieldset
-  all("input:not([type=hidden]), select, textarea").forEach((each) => {
+  all("input:not([type=hidden]):not([aria-hidden]), select, textarea").forEach((each) => {
     const labels = [...(each.labels || [])].some((label) => label.textContent.trim());
     const pressed = ["submit", "button", "reset"].includes(each.type) && each.value;
     if (!labels && !named(each) && !pressed) say("label", each);
@@ -153,7 +153,7 @@
   }
   // non-text contrast: where a field begins
   all("input:not([type=hidden]):not([type=range]):not([type=file]):not([type=checkbox]):not([type=radio]), select, textarea")
-    .filter(seen).forEach((each) => {
+    .filter((each) => seen(each) && !each.matches(".unseen")).forEach((each) => {
       const found = ratio(over(rgba(getComputedStyle(each).borderTopColor), below(each)), below(each.parentElement));
       if (found < 3) say("field contrast", `${found.toFixed(2)} ${each.outerHTML}`);
     });

@@ -26,6 +26,7 @@ from sfumato.runner.plan_file import PlanFile
 from sfumato.runner.run import Fate, Runner
 from sfumato.server.demo_arrivals import write_arrivals
 from sfumato.server.demo_declared import ARRIVALS, PLAN, VISITS
+from sfumato.server.demo_research import RESEARCHER, open_research_project
 from sfumato.server.demo_stream import FEED, declare_stream, open_stream, write_arrivals_from_now_on
 from sfumato.server.identity.passwords import hashed
 from sfumato.server.identity.secrets import new_secret
@@ -40,7 +41,7 @@ __all__ = ["HOSPITAL", "PEOPLE_OF_THE_DEMO", "Demo", "opened_demo"]
 
 HOSPITAL = "demonstration hospital"
 HEART, SURVEILLANCE, QUALITY = f"{HOSPITAL}/heart", f"{HOSPITAL}/surveillance", f"{HOSPITAL}/quality"
-EMERGENCY = f"{HOSPITAL}/emergency"
+EMERGENCY, RESEARCH = f"{HOSPITAL}/emergency", f"{HOSPITAL}/research"
 PATIENT = user("patient_id", relation="add/remove")
 DELTA = Fraction(1, 2 * 10**6)
 PURPOSE, RECIPIENT = "public health", "public"
@@ -57,7 +58,7 @@ PEOPLE_OF_THE_DEMO: tuple[tuple[str, str, tuple[ServiceRole, ...], tuple[str, ..
     ("wei", "Wei, board", (ServiceRole.BOARD,), ()),
     ("amara", "Amara, patients' council", (ServiceRole.BOARD,), ()),
     ("otto", "Otto, auditor", (ServiceRole.AUDITOR,), ()),
-    ("rosa", "Rosa, university", (ServiceRole.RESEARCHER,), ()),
+    ("rosa", "Rosa, university", (ServiceRole.RESEARCHER,), (RESEARCH,)),
     ("nils", "Nils, runs the service", (ServiceRole.ADMIN,), ()),
 )
 
@@ -111,6 +112,7 @@ def _made(place: Path, port: int, patients: int, say: Callable[[str], None]) -> 
         say("answering the questions of a month, each charged, noised and signed")
         _plan(service, last, periods)
         _questions(service)
+        _research(service)
         _waiting(service)
     except BaseException:
         service.close()
@@ -125,7 +127,7 @@ def _month_before(today: date) -> Period:
 def _govern(service: Service, last: Period) -> None:
     """Accounts, people, board and the first versions of both datasets."""
     ledger = service.ledger
-    for path, epsilon in ((HOSPITAL, 40), (SURVEILLANCE, 22), (HEART, 6), (QUALITY, 4), (EMERGENCY, 3)):
+    for path, epsilon in ((HOSPITAL, 40), (SURVEILLANCE, 22), (HEART, 6), (QUALITY, 4), (EMERGENCY, 3), (RESEARCH, 2)):
         cap = Budget(epsilon=epsilon, delta=DELTA)
         ledger.open_account(path, unit=PATIENT, cap=cap, reason=INVENTED)
     ledger.declare_population("patients", unit=PATIENT, cap=Budget(epsilon=50, delta=DELTA), reason=INVENTED)
@@ -154,7 +156,7 @@ def _govern(service: Service, last: Period) -> None:
         recipient=RECIPIENT,
     )
     declare_stream(service, population="patients", by="stella")
-    keys = {name: SigningKey.new() for name in (*MEMBERS, "amara", "ada", "stella")}
+    keys = {name: SigningKey.new() for name in (*MEMBERS, "amara", "ada", "stella", RESEARCHER)}
     folder = service.folder / KEYS
     folder.mkdir(mode=0o700)
     for name, key in keys.items():
@@ -164,7 +166,7 @@ def _govern(service: Service, last: Period) -> None:
         quorum=2,
         communities=(Community(name=COUNCIL, representatives=("amara",), datasets=("visits",)),),
         keys=tuple((name, key.public_text) for name, key in keys.items()),
-        proposers=("ada", "stella"),
+        proposers=("ada", "stella", RESEARCHER),
     )
     ledger.seat(board, by="nils", reason=INVENTED)
     for name, benefit in (
@@ -238,21 +240,23 @@ def _approved(
     datasets: list[str],
     reasons: Reasons,
     account: str | None = None,
-) -> None:
-    """Ask the board, and let two members say yes, each with a ballot of their own key."""
+    by: str = "stella",
+) -> int:
+    """Ask the board, and let two members say yes, each with a ballot of their own key; the number of the request."""
     ledger = service.ledger
     number = ledger.propose(
-        by="stella",
+        by=by,
         action=action,
         subject=subject,
         account=account,
         datasets=datasets,
         reasons=reasons,
-        key=_key(service, "stella"),
+        key=_key(service, by),
     )
     for name in ("mira", "wei"):
         words = "Useful, and within what we allowed."
         ledger.vote(number, by=name, choice=Choice.YES, reason=words, key=_key(service, name))
+    return number
 
 
 def _questions(service: Service) -> None:
@@ -277,6 +281,23 @@ def _questions(service: Service) -> None:
             recipient=held.recipient,
         )
         vault.table(held.place, schema=held.schema).sql(sql).release(epsilon=epsilon)
+
+
+def _research(service: Service) -> None:
+    """A project of a researcher, with a program that was approved and has not run yet."""
+
+    def approve(subject: str, account: str, reasons: Reasons) -> int:
+        return _approved(
+            service,
+            action=Action.EXCEPTION,
+            subject=subject,
+            datasets=["visits"],
+            account=account,
+            reasons=reasons,
+            by=RESEARCHER,
+        )
+
+    open_research_project(service, RESEARCH, _key(service, RESEARCHER), approve)
 
 
 def _waiting(service: Service) -> None:
