@@ -17,7 +17,7 @@
 
   // html-has-lang, html-lang-valid, valid-lang, document-title, meta-viewport
   if (!/^(en|zh-Hans)$/.test(document.documentElement.lang)) say("lang", `lang=${document.documentElement.lang}`);
-  all("[lang]").filter((each) => !/^[a-z]{2,3}(-[A-Za-z0-9]+)*$/.test(each.lang)).forEach((each) => say("lang", each));
+  all("[lang]:not([lang=''])").filter((each) => !/^[a-z]{2,3}(-[A-Za-z0-9]+)*$/.test(each.lang)).forEach((each) => say("lang", each));
   if (!document.title.trim()) say("title", "the page has no title");
   const view = document.querySelector("meta[name=viewport]");
   if (!view || /user-scalable\s*=\s*no|maximum-scale/.test(view.content)) say("zoom", "the page cannot be enlarged");
