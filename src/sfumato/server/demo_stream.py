@@ -16,7 +16,7 @@ from sfumato.server.service import Service
 
 __all__ = ["FEED", "InventedArrivals", "declare_stream", "open_stream", "write_arrivals_from_now_on"]
 
-FEED, TITLE = "emergency", "Patients in emergency departments since the morning shift"
+FEED, TITLE = "emergency", "Patients who came to emergency departments"
 CAP = Budget(epsilon=3, delta=Fraction(1, 8 * 10**6))
 PRICE = Budget(epsilon=1, delta=Fraction(1, 10**8))
 EVERY, HORIZON, BEFORE = 10, 2_160, 3_600
