@@ -142,6 +142,38 @@ def submit(
 
 
 @research.command()
+def sign(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The paper of a program, as a page of the service gave it.")
+    ],
+    *,
+    key: Annotated[Path, typer.Option(metavar="FILE", help="Your key, whose public half the project names.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it; never overwritten.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign the paper of a program with your own key. Needs neither ledger nor database nor network.
+
+    What the paper says is printed: compare the SHA-256 with that of your file, then upload the signed paper.
+
+    Example: $ sfumato research sign counts.paper --key rosa.key
+    """
+    from sfumato.core.signature import SigningKey
+    from sfumato.governance.program_paper import ProgramPaper
+
+    signed = ProgramPaper.load(file).signed(SigningKey.load(key))
+    place = out or file.with_name(f"{file.stem}-signed{file.suffix}")
+    signed.save(place)
+    if as_json:
+        say_json({"written": str(place), "words": list(signed.words)})
+        return
+    for words in signed.words:
+        say_line(words)
+    say_line(f"written: {place}")
+
+
+@research.command()
 def request(
     number: Number,
     *,

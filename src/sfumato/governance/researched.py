@@ -9,6 +9,7 @@ from sfumato.core.signature import SigningKey
 from sfumato.errors import NotDeclared, Refused
 from sfumato.governance.entries import Committed, Entry
 from sfumato.governance.ledger_state import account_line
+from sfumato.governance.program_paper import ProgramPaper
 from sfumato.governance.research_entries import ProgramSubmitted, Project, ProjectOpened, RunLogged, RunPhase
 from sfumato.governance.spelling import check_spelling
 
@@ -85,6 +86,21 @@ class Researched(ABC):
             return ProgramSubmitted(**made, signature=unsigned.signed(self.identifier, key))
 
         return self._entered(make)
+
+    def program_paper(self, project: str, *, by: str, code: str, job: str = "script") -> ProgramPaper:
+        """A paper with which somebody of the project hands a program in, to be signed elsewhere; nothing is entered."""
+        known = self.project(project)
+        if by not in dict(known.people):
+            raise Refused(
+                f"{by!r} is not of the project {project!r}; nothing was written. Its people hand programs in."
+            )
+        return ProgramPaper(
+            ledger=self.identifier, project=known.name, subject=known.subject, by=by, job=job, code=code
+        )
+
+    def submit_signed(self, paper: ProgramPaper) -> int:
+        """Hand a program in by its signed paper, whoever carries it; the number of the entry."""
+        return self._entered(lambda _, at: paper.program(at))
 
     def start_run(self, program: int, editions: Sequence[Dataset], *, level: str) -> int:
         """Enter, before anything runs, that a program runs on these versions of the data."""

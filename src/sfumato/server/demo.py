@@ -25,6 +25,9 @@ from sfumato.runner.adoption import adopt
 from sfumato.runner.plan_file import PlanFile
 from sfumato.runner.run import Fate, Runner
 from sfumato.server.demo_arrivals import write_arrivals
+from sfumato.server.demo_declared import ARRIVALS, PLAN, VISITS
+from sfumato.server.demo_research import RESEARCHER, open_research_project
+from sfumato.server.demo_stream import FEED, declare_stream, open_stream, write_arrivals_from_now_on
 from sfumato.server.identity.passwords import hashed
 from sfumato.server.identity.secrets import new_secret
 from sfumato.server.identity.tables import PEOPLE
@@ -38,6 +41,7 @@ __all__ = ["HOSPITAL", "PEOPLE_OF_THE_DEMO", "Demo", "opened_demo"]
 
 HOSPITAL = "demonstration hospital"
 HEART, SURVEILLANCE, QUALITY = f"{HOSPITAL}/heart", f"{HOSPITAL}/surveillance", f"{HOSPITAL}/quality"
+EMERGENCY, RESEARCH = f"{HOSPITAL}/emergency", f"{HOSPITAL}/research"
 PATIENT = user("patient_id", relation="add/remove")
 DELTA = Fraction(1, 2 * 10**6)
 PURPOSE, RECIPIENT = "public health", "public"
@@ -47,123 +51,16 @@ KEYS, PLANS, PUBLISHED = "members", "plans", "published"
 MEMBERS = ("mira", "jonas", "wei")
 PEOPLE_OF_THE_DEMO: tuple[tuple[str, str, tuple[ServiceRole, ...], tuple[str, ...]], ...] = (
     ("ada", "Ada, heart unit", (ServiceRole.ANALYST,), (HEART, f"{HEART}/*")),
-    ("ben", "Ben, surveillance", (ServiceRole.ANALYST,), (SURVEILLANCE, QUALITY)),
+    ("ben", "Ben, surveillance", (ServiceRole.ANALYST,), (SURVEILLANCE, QUALITY, EMERGENCY)),
     ("stella", "Stella, data office", (ServiceRole.STEWARD,), ()),
     ("mira", "Mira, chair of the board", (ServiceRole.BOARD,), ()),
     ("jonas", "Jonas, board", (ServiceRole.BOARD,), ()),
     ("wei", "Wei, board", (ServiceRole.BOARD,), ()),
     ("amara", "Amara, patients' council", (ServiceRole.BOARD,), ()),
     ("otto", "Otto, auditor", (ServiceRole.AUDITOR,), ()),
-    ("rosa", "Rosa, university", (ServiceRole.RESEARCHER,), ()),
+    ("rosa", "Rosa, university", (ServiceRole.RESEARCHER,), (RESEARCH,)),
     ("nils", "Nils, runs the service", (ServiceRole.ADMIN,), ()),
 )
-VISITS = """\
-kind = "schema"
-version = 1
-
-[dataset]
-name = "visits"
-version = "{edition}"
-
-[unit]
-column = "patient_id"
-population = 100000
-
-[limit]
-groups = 3
-rows_per_group = 1
-row = "visit"
-person = "patient"
-
-[columns.patient_id]
-type = "text"
-
-[columns.region]
-type = "text"
-keys = {regions}
-
-[columns.sex]
-type = "text"
-keys = ["F", "M"]
-
-[columns.age]
-type = "whole"
-bounds = [0, 99]
-
-[columns.diagnosis]
-type = "text"
-keys = {diagnoses}
-
-[columns.sbp]
-type = "number"
-bounds = [70, 240]
-"""
-ARRIVALS = """\
-kind = "schema"
-version = 1
-
-[dataset]
-name = "arrivals"
-
-[unit]
-column = "patient_id"
-population = 1000000
-
-[limit]
-groups = 1
-rows_per_group = 1
-row = "arrival"
-person = "patient"
-
-[columns.patient_id]
-type = "whole"
-
-[columns.region]
-type = "text"
-keys = {regions}
-"""
-PLAN = """\
-kind = "plan"
-version = 1
-name = "Arrivals in emergency departments"
-year = {year}
-account = "{account}"
-aim = "least cost"
-accounting = "basic"
-purpose = "public health"
-recipient = "public"
-reason = "Weeks are compared with each other, and a region that doubles has to be seen."
-legal_basis = "Invented for the demonstration."
-
-[unit]
-kind = "user"
-column = "patient_id"
-relation = "add/remove"
-
-[cap]
-epsilon = 20
-
-[releases.daily]
-every = "daily"
-question = "SELECT region, COUNT(*) FROM arrivals GROUP BY region"
-schema = "arrivals.toml"
-data = "arrivals/{{period}}.parquet"
-wanted = {{ epsilon = 0.03 }}
-
-[releases.weekly]
-every = "weekly"
-question = "SELECT region, COUNT(*) FROM arrivals GROUP BY region"
-schema = "arrivals.toml"
-data = "arrivals/{{period}}.parquet"
-wanted = {{ epsilon = 0.06 }}
-
-[releases.monthly]
-every = "monthly"
-question = "SELECT region, COUNT(*) FROM arrivals GROUP BY region"
-schema = "arrivals.toml"
-data = "arrivals/{{period}}.parquet"
-wanted = {{ epsilon = 0.12 }}
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +89,8 @@ def opened_demo(
             raise Refused(f"{place} holds a service that is no demonstration; nothing was done. Name another folder.")
     else:
         service = _made(place, port, patients, say)
+    open_stream(service, EMERGENCY, by="ben")
+    write_arrivals_from_now_on(service)
     password = new_secret()[:16]
     with service.database.writing() as connection:
         connection.execute(sa.update(PEOPLE).values(password=hashed(password)))
@@ -213,6 +112,7 @@ def _made(place: Path, port: int, patients: int, say: Callable[[str], None]) -> 
         say("answering the questions of a month, each charged, noised and signed")
         _plan(service, last, periods)
         _questions(service)
+        _research(service)
         _waiting(service)
     except BaseException:
         service.close()
@@ -227,7 +127,7 @@ def _month_before(today: date) -> Period:
 def _govern(service: Service, last: Period) -> None:
     """Accounts, people, board and the first versions of both datasets."""
     ledger = service.ledger
-    for path, epsilon in ((HOSPITAL, 40), (SURVEILLANCE, 22), (HEART, 6), (QUALITY, 4)):
+    for path, epsilon in ((HOSPITAL, 40), (SURVEILLANCE, 22), (HEART, 6), (QUALITY, 4), (EMERGENCY, 3), (RESEARCH, 2)):
         cap = Budget(epsilon=epsilon, delta=DELTA)
         ledger.open_account(path, unit=PATIENT, cap=cap, reason=INVENTED)
     ledger.declare_population("patients", unit=PATIENT, cap=Budget(epsilon=50, delta=DELTA), reason=INVENTED)
@@ -255,7 +155,8 @@ def _govern(service: Service, last: Period) -> None:
         purpose=PURPOSE,
         recipient=RECIPIENT,
     )
-    keys = {name: SigningKey.new() for name in (*MEMBERS, "amara", "ada", "stella")}
+    declare_stream(service, population="patients", by="stella")
+    keys = {name: SigningKey.new() for name in (*MEMBERS, "amara", "ada", "stella", RESEARCHER)}
     folder = service.folder / KEYS
     folder.mkdir(mode=0o700)
     for name, key in keys.items():
@@ -265,12 +166,13 @@ def _govern(service: Service, last: Period) -> None:
         quorum=2,
         communities=(Community(name=COUNCIL, representatives=("amara",), datasets=("visits",)),),
         keys=tuple((name, key.public_text) for name, key in keys.items()),
-        proposers=("ada", "stella"),
+        proposers=("ada", "stella", RESEARCHER),
     )
     ledger.seat(board, by="nils", reason=INVENTED)
     for name, benefit in (
         ("visits", "How often illnesses are treated where, and how well pressure is controlled, becomes known."),
         ("arrivals", "The public sees each day how many people come to emergency departments, region by region."),
+        (FEED, "Wards see within seconds how many people are coming, and call more staff in before it is too late."),
     ):
         ledger.declare_terms(_terms(name, last))
         _approved(
@@ -338,21 +240,23 @@ def _approved(
     datasets: list[str],
     reasons: Reasons,
     account: str | None = None,
-) -> None:
-    """Ask the board, and let two members say yes, each with a ballot of their own key."""
+    by: str = "stella",
+) -> int:
+    """Ask the board, and let two members say yes, each with a ballot of their own key; the number of the request."""
     ledger = service.ledger
     number = ledger.propose(
-        by="stella",
+        by=by,
         action=action,
         subject=subject,
         account=account,
         datasets=datasets,
         reasons=reasons,
-        key=_key(service, "stella"),
+        key=_key(service, by),
     )
     for name in ("mira", "wei"):
         words = "Useful, and within what we allowed."
         ledger.vote(number, by=name, choice=Choice.YES, reason=words, key=_key(service, name))
+    return number
 
 
 def _questions(service: Service) -> None:
@@ -377,6 +281,23 @@ def _questions(service: Service) -> None:
             recipient=held.recipient,
         )
         vault.table(held.place, schema=held.schema).sql(sql).release(epsilon=epsilon)
+
+
+def _research(service: Service) -> None:
+    """A project of a researcher, with a program that was approved and has not run yet."""
+
+    def approve(subject: str, account: str, reasons: Reasons) -> int:
+        return _approved(
+            service,
+            action=Action.EXCEPTION,
+            subject=subject,
+            datasets=["visits"],
+            account=account,
+            reasons=reasons,
+            by=RESEARCHER,
+        )
+
+    open_research_project(service, RESEARCH, _key(service, RESEARCHER), approve)
 
 
 def _waiting(service: Service) -> None:

@@ -45,6 +45,7 @@ __all__ = [
     "OfferDecision",
     "OfferedColumn",
     "Precision",
+    "no_rows",
     "schema_table",
 ]
 
@@ -160,6 +161,8 @@ class BalanceRow:
     """Of its cap, from 0 to 1, for a bar."""
     share_asked: float
     fits: bool
+    missing: Budget
+    """What it lacks for this charge, rounded up to what can be written out; nothing where it fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,6 +391,7 @@ class Asker:
                     share_spent=_share(spent, cap),
                     share_asked=_share(price.epsilon, cap),
                     fits=price.epsilon <= left.epsilon and price.delta <= left.delta,
+                    missing=_missing(price, left),
                 )
             )
         return tuple(rows)
@@ -416,8 +420,13 @@ class Asker:
                     reads=held.reads,
                 )
             if key not in self._tables:
-                self._tables[key] = vault.table(_no_rows(held.schema), schema=held.schema)
+                self._tables[key] = vault.table(no_rows(held.schema), schema=held.schema)
             return vault, self._tables[key]
+
+
+def _missing(price: Budget, left: Budget) -> Budget:
+    epsilon, delta = max(price.epsilon - left.epsilon, Fraction(0)), max(price.delta - left.delta, Fraction(0))
+    return Budget(epsilon=Fraction(decimal_up(epsilon)), delta=Fraction(decimal_up(delta)))
 
 
 def _columns(preview: Preview, query: Query) -> tuple[OfferedColumn, ...]:
@@ -459,12 +468,12 @@ def _share(part: Fraction, whole: Fraction) -> float:
 def schema_table(schema: Schema, unit: Unit) -> Table:
     """A table with the columns of a schema and no row, to make of a release what was asked for; it has no ledger."""
     home = Vault(unit=unit, budget=Budget(epsilon=1), name="nobody")
-    table = home.table(_no_rows(schema), schema=schema)
+    table = home.table(no_rows(schema), schema=schema)
     return replace(table, gate=_Foreseeing(home, unit))
 
 
-def _no_rows(schema: Schema) -> "pa.Table":
-    """A table with the columns of a schema and no row."""
+def no_rows(schema: Schema) -> "pa.Table":
+    """A table with the columns of a schema and no row: what this process holds in place of data."""
     import pyarrow as pa
 
     kinds = {

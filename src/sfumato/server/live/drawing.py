@@ -8,7 +8,7 @@ from sfumato.server.live.feeds import LiveStream, StreamPoint
 
 __all__ = ["Mark", "StreamDrawing", "drawn"]
 
-WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 900, 340, 70, 16, 14, 40
+WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 900, 340, 104, 16, 14, 40
 MOST_POINTS = 600
 STEPS = (1, 2, 5)
 

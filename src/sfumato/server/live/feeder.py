@@ -19,7 +19,7 @@ from sfumato.errors import EngineFailed, LedgerError, Refused, SfumatoError
 from sfumato.reports.declarations import DECLARATIONS
 from sfumato.server.live.feeds import Feed, LiveStream
 from sfumato.streams.running import RunningTotals, Told
-from sfumato.streams.sources import Inbox, watch
+from sfumato.streams.sources import Inbox, RedisEvents, watch
 from sfumato.streams.stream import TotalQuestion
 from sfumato.vault import Vault
 
@@ -40,7 +40,12 @@ def fed(task: dict[str, Any], tell: Tell, sleep: Callable[[float], None]) -> Non
     """
     live, feed = LiveStream(**task["stream"]), Feed(**task["feed"])
     vault = Vault(
-        unit=DECLARATIONS.decode(task["unit"], "unit"), ledger=task["owner"], account=live.account, key=task["key"]
+        unit=DECLARATIONS.decode(task["unit"], "unit"),
+        ledger=task["owner"],
+        account=live.account,
+        key=task["key"],
+        purpose=task["purpose"],
+        recipient=task["recipient"],
     )
     question = live.question(vault)
     found = _begun(question, live, Path(task["state"]))
@@ -54,7 +59,7 @@ def fed(task: dict[str, Any], tell: Tell, sleep: Callable[[float], None]) -> Non
     tell({"running": True})
     events = feed.events(live.name)
     try:
-        inbox = Inbox(found, live.clock, source=events)
+        inbox = Inbox(found, live.clock, source=events if isinstance(events, RedisEvents) else None)
         pause = timedelta(seconds=min(1.0, live.every / 4))
         for told in watch(inbox, events, pause=pause, sleep=sleep):
             if isinstance(told, Told):

@@ -133,10 +133,13 @@ class Feeders:
         return False
 
     def _task(self, stream: LiveStream) -> dict[str, Any]:
+        terms = self._ledger.terms(stream.feed)
         return {
             "owner": self._owner(),
             "key": str(self._key),
             "unit": encode(self._ledger.balance(stream.account).unit),
+            "purpose": None if terms is None else terms.purposes[0],
+            "recipient": None if terms is None else next(iter(terms.recipients), "public"),
             "state": str(self._folder / f"{stream.name}.state"),
             "stream": asdict(stream),
             "feed": asdict(self._feeds.feed(stream.feed)),

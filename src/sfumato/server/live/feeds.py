@@ -18,7 +18,7 @@ from sfumato.governance.ledger import Ledger
 from sfumato.governance.ledger_state import population_line
 from sfumato.server.database import Database
 from sfumato.server.live.tables import FEEDS, POINTS, STREAMS
-from sfumato.streams.sources import Clock, Columns, RedisEvents
+from sfumato.streams.sources import Clock, Columns, GrowingFile, RedisEvents
 from sfumato.streams.stream import TotalQuestion
 from sfumato.vault import Vault
 
@@ -29,6 +29,8 @@ Phase = Literal["opening", "running", "waiting", "ended", "refused"]
 OVER: frozenset[Phase] = frozenset({"ended", "refused"})
 MOST_STEPS = 100_000
 LENGTHS = (1, 10, 60, 900, 3600, 86_400)
+FILE = "file:"
+"""How the address of a file of this machine begins; no form declares one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +54,11 @@ class Feed:
         """Who is protected: persons where their column is said, and single events otherwise."""
         return event(relation=self.relation) if self.person is None else user(self.person, relation=self.relation)
 
-    def events(self, stream: str = "") -> RedisEvents:
+    def events(self, stream: str = "") -> RedisEvents | GrowingFile:
         """The events for one stream, not opened yet; its group on the broker has the name of both."""
         columns = Columns(time=self.time, person=self.person, zone=UTC)
+        if self.url.startswith(FILE):
+            return GrowingFile(self.url.removeprefix(FILE), columns)
         return RedisEvents(self.url, self.key, columns, group=f"sfumato {self.name} {stream}".strip(), trim=self.trim)
 
 
@@ -127,9 +131,18 @@ class Feeds:
         cap: Budget,
         trim: bool,
         by: str,
+        of_file: bool = False,
     ) -> Feed:
-        """Declare a feed, in the ledger first. Reads no event, and does not speak to the broker."""
+        """Declare a feed, in the ledger first. Reads no event, and does not speak to the broker.
+
+        Guarantee: a file of this machine is read only where ``of_file`` says so, which no page does.
+        """
         check_name(name, "feed")
+        if url.startswith(FILE) is not of_file:
+            raise Refused(
+                "no address of Redis: a form cannot have files of this machine read; nothing was declared. Give an "
+                "address such as redis://127.0.0.1:6379/0"
+            )
         feed = Feed(
             name=name,
             edition=edition,

@@ -55,7 +55,8 @@ class AuditHome:
     first: int
     older: int
     newer: int
-    charges: tuple[ChargeLine, ...]
+    charges: tuple[tuple[ChargeLine, str], ...]
+    """Each with its ε as it is written."""
     charges_at: int
     charges_pages: int
     verified: RecordVerified | None
@@ -208,7 +209,7 @@ def _home(
         first=first,
         older=max(0, first - A_PAGE),
         newer=0 if first == end.number else min(end.number, first + A_PAGE),
-        charges=lines[(at - 1) * A_PAGE : at * A_PAGE],
+        charges=tuple((line, spent(line.epsilon)) for line in lines[(at - 1) * A_PAGE : at * A_PAGE]),
         charges_at=at,
         charges_pages=pages,
         verified=verified,

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
 
-from fastapi import APIRouter, File, Form, HTTPException, Query, Request, UploadFile
+from fastapi import APIRouter, File, HTTPException, Query, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from sfumato.core.budget import Budget
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.governance.ballots import Ballot
-from sfumato.governance.board import Action, BoardEntry, Proposal, Reasons, Veto, VetoLifted, Vote
+from sfumato.governance.board import BoardEntry, Proposal, Veto, VetoLifted, Vote
 from sfumato.governance.decision_state import Adopted
 from sfumato.governance.digest import digest_of
 from sfumato.governance.overview import minutes_now
-from sfumato.governance.papers import LASTS
 from sfumato.governance.plans import Cadence
 from sfumato.server.pages.public import held_dashboard
 from sfumato.server.rendering import MenuLink, render
@@ -35,7 +34,18 @@ from sfumato.server.views.what_if import Imagined, Knob, imagined, knobs_of
 from sfumato.server.views.written import left, spent
 from sfumato.server.visitors import AskedBy, AskedService, ConfirmedBy, Visitor
 
-__all__ = ["MENU", "ROUTES", "UPLOADS", "router"]
+__all__ = [
+    "ACTORS",
+    "MENU",
+    "READERS",
+    "ROUTES",
+    "UPLOADS",
+    "BoardSection",
+    "ballot_file",
+    "ballot_of",
+    "router",
+    "sections_of",
+]
 
 router = APIRouter()
 READERS = frozenset({ServiceRole.BOARD, ServiceRole.STEWARD, ServiceRole.AUDITOR})
@@ -48,8 +58,6 @@ ROUTES = {
     "board.request": READERS,
     "board.paper": ACTORS,
     "board.veto_paper": ACTORS,
-    "board.ask": ACTORS,
-    "board.write": ACTORS,
     "board.submit": ACTORS,
     "board.calendar": READERS,
     "board.what_if": READERS,
@@ -150,19 +158,6 @@ class RequestPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardRequestPage:
-    """The form of a request."""
-
-    sections: tuple[BoardSection, ...]
-    people: tuple[str, ...]
-    actions: tuple[tuple[str, str], ...]
-    accounts: tuple[str, ...]
-    datasets: tuple[str, ...]
-    held: dict[str, str]
-    wrong: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarPage:
     """The calendar of a year."""
 
@@ -213,7 +208,7 @@ def home(request: Request, service: AskedService) -> Response:
     tree = [_branch(each) for each in budget_tree(snapshot.overview)]
     minutes = minutes_now(service.ledger) if snapshot.overview.board else None
     page = BoardHome(
-        sections=_sections(request, "board.home"),
+        sections=sections_of(request, "board.home"),
         accounts=tuple(each for each in tree if each.kind == "account"),
         people=tuple(each for each in tree if each.kind in ("population", "dataset")),
         windows=tuple(each for each in tree if each.kind == "window"),
@@ -235,7 +230,7 @@ def spending(request: Request, service: AskedService, line: str = "") -> Respons
         total += cost.epsilon
         sums.append((when.strftime("%Y-%m-%d %H:%M"), spent(cost.epsilon), spent(total)))
     page = BurnDownPage(
-        sections=_sections(request, "board.home"),
+        sections=sections_of(request, "board.home"),
         line=line,
         chart=step_chart(found, service.clock()) if found.steps else None,
         spent=spent(total),
@@ -262,7 +257,7 @@ def one_request(request: Request, service: AskedService, visitor: AskedBy, numbe
     if asked is None:
         raise HTTPException(404)
     page = RequestPage(
-        sections=_sections(request, "board.requests"),
+        sections=sections_of(request, "board.requests"),
         asked=asked,
         amount="" if asked.amount is None else str(asked.amount),
         acts=visitor.is_any(*ACTORS),
@@ -275,8 +270,8 @@ def one_request(request: Request, service: AskedService, visitor: AskedBy, numbe
 def paper(service: AskedService, number: int, withdraw: bool = False) -> Response:  # noqa: FBT001, FBT002 - a query
     """A paper to vote, or to take the request back."""
     if withdraw:
-        return _file(service.ledger.ballot(withdraw=number), f"withdraw-{number}.ballot")
-    return _file(service.ledger.ballot(vote=number), f"request-{number}.ballot")
+        return ballot_file(service.ledger.ballot(withdraw=number), f"withdraw-{number}.ballot")
+    return ballot_file(service.ledger.ballot(vote=number), f"request-{number}.ballot")
 
 
 @router.get("/board/vetoes/paper", name="board.veto_paper")
@@ -284,8 +279,8 @@ def veto_paper(service: AskedService, about: str, lift: bool = False) -> Respons
     """A paper to veto a dataset for a community, or to lift that veto; ``about`` names both."""
     community, _, dataset = about.partition("/")
     if lift:
-        return _file(service.ledger.ballot(lift=dataset, community=community), "lift.ballot")
-    return _file(service.ledger.ballot(veto=dataset, community=community), "veto.ballot")
+        return ballot_file(service.ledger.ballot(lift=dataset, community=community), "lift.ballot")
+    return ballot_file(service.ledger.ballot(veto=dataset, community=community), "veto.ballot")
 
 
 @router.post("/board/ballots", name="board.submit")
@@ -296,60 +291,12 @@ def submit(
     ballot: Annotated[UploadFile | None, File()] = None,
 ) -> Response:
     """Enter a signed ballot, whoever carries it."""
-    say = service.words(visitor.lang).say
-    content = b"" if ballot is None else ballot.file.read(MOST_PAPER + 1)
-    if not content:
-        return _requests(request, service, visitor, wrong=say("board.no_file"), status=422)
     try:
-        entered = service.ledger.submit(Ballot.read(content.decode("utf-8"), "the file"))
-    except UnicodeDecodeError:
-        return _requests(request, service, visitor, wrong="the file is not a ballot; nothing was entered.", status=422)
+        entered = service.ledger.submit(ballot_of(service, visitor, ballot))
     except SfumatoError as wrong:
-        return _requests(request, service, visitor, wrong=str(wrong), status=409)
+        status = 409 if ballot is not None and ballot.size else 422
+        return _requests(request, service, visitor, wrong=str(wrong), status=status)
     return RedirectResponse(f"/board/requests?done={_done(service, entered)}", 303)
-
-
-@router.get("/board/ask", name="board.ask")
-def ask(request: Request, service: AskedService, visitor: AskedBy) -> Response:
-    """The form of a request."""
-    return _ask(request, service, visitor, {})
-
-
-@router.post("/board/ask", name="board.write")
-def write(
-    request: Request,
-    service: AskedService,
-    visitor: AskedBy,
-    name: Annotated[str, Form()] = "",
-    action: Annotated[str, Form()] = "",
-    account: Annotated[str, Form()] = "",
-    epsilon: Annotated[str, Form()] = "",
-    delta: Annotated[str, Form()] = "",
-    dataset: Annotated[str, Form()] = "",
-    subject: Annotated[str, Form()] = "",
-    benefit: Annotated[str, Form()] = "",
-    risk: Annotated[str, Form()] = "",
-    choice: Annotated[str, Form()] = "",
-) -> Response:
-    """Write the paper of a request; nothing is entered."""
-    try:
-        amount = Budget(epsilon=epsilon or "0", delta=delta or "0") if epsilon or delta else None
-        made = service.ledger.request_ballot(
-            by=name,
-            action=_action(action),
-            subject=subject or f"{action}: {account or dataset}",
-            reasons=Reasons(benefit=benefit, risk=risk, choice=choice),
-            account=account or None,
-            datasets=(dataset,) if dataset else (),
-            sites=(),
-            amount=amount,
-            lasts=LASTS,
-        )
-    except SfumatoError as wrong:
-        held = {"name": name, "action": action, "account": account, "epsilon": epsilon, "delta": delta}
-        held |= {"dataset": dataset, "subject": subject, "benefit": benefit, "risk": risk, "choice": choice}
-        return _ask(request, service, visitor, held, wrong=str(wrong))
-    return _file(made, "ask.ballot")
 
 
 # ------------------------------------------------------------------------------------------------- looking ahead
@@ -365,7 +312,7 @@ def calendar(request: Request, service: AskedService, visitor: AskedBy, year: in
     wanted = year if year in years else today.year
     dashboards = tuple(held_dashboard(snapshot, each.number, today.isoformat()) for each in adopted)
     page = CalendarPage(
-        sections=_sections(request, "board.calendar"),
+        sections=sections_of(request, "board.calendar"),
         year=wanted,
         years=tuple(years),
         months=tuple(service.words(visitor.lang).say(f"board.month_{month}") for month in range(1, 13)),
@@ -391,7 +338,7 @@ def what_if(request: Request, service: AskedService, plan: Annotated[str, Query(
 
 def _what_if(request: Request, offered: list[Adopted], adopted: Adopted | None, said: dict[str, str]) -> WhatIfPage:
     plans = tuple((digest_of(each.schedule.plan), each.schedule.plan.name, each.schedule.plan.year) for each in offered)
-    sections, cadences = _sections(request, "board.what_if"), tuple(each.value for each in Cadence)
+    sections, cadences = sections_of(request, "board.what_if"), tuple(each.value for each in Cadence)
     if adopted is None:
         return WhatIfPage(
             sections=sections,
@@ -455,7 +402,7 @@ def _requests(
     board = service.ledger.board()
     groups = () if board is None else board.communities
     page = RequestsPage(
-        sections=_sections(request, "board.requests"),
+        sections=sections_of(request, "board.requests"),
         requests=_all_requests(service),
         vetoes=() if board is None else vetoes_of(minutes_now(service.ledger)),
         communities=tuple((group.name, dataset) for group in groups for dataset in group.datasets),
@@ -471,33 +418,20 @@ def _all_requests(service: Service) -> tuple[Asked, ...]:
     return () if service.ledger.board() is None else requests_of(minutes_now(service.ledger))
 
 
-def _ask(request: Request, service: Service, visitor: Visitor, held: dict[str, str], *, wrong: str = "") -> Response:
-    say = service.words(visitor.lang).say
-    board, overview = service.ledger.board(), snapshot_of(service.ledger).overview
-    offered = (Action.RAISE, Action.UNLOCK, Action.DATASET)
-    page = BoardRequestPage(
-        sections=_sections(request, "board.requests"),
-        people=() if board is None else tuple(sorted(board.people)),
-        actions=tuple((each.name.lower(), say(f"board.action_{each.name.lower()}")) for each in offered),
-        accounts=tuple(level.name for level in overview.accounts),
-        datasets=tuple(each.level.name for each in overview.datasets),
-        held={name: held.get(name, "") for name in FIELDS},
-        wrong=wrong,
-    )
-    return render(request, "board/ask.html", page, status=409 if wrong else 200)
-
-
-FIELDS = ("name", "action", "account", "epsilon", "delta", "dataset", "subject", "benefit", "risk", "choice")
-
-
-def _action(name: str) -> Action:
+def ballot_of(service: Service, visitor: Visitor, file: UploadFile | None) -> Ballot:
+    """The ballot in a file that somebody sent; read as far as a paper is long."""
+    content = b"" if file is None else file.file.read(MOST_PAPER + 1)
+    if not content:
+        raise InvalidInput(service.words(visitor.lang).say("board.no_file"))
     try:
-        return Action[name.upper()]
-    except KeyError:
-        raise InvalidInput("choose what is asked for; nothing was written.") from None
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput("the file is not a ballot; nothing was entered.") from None
+    return Ballot.read(text, "the file")
 
 
-def _file(made: Ballot, name: str) -> Response:
+def ballot_file(made: Ballot, name: str) -> Response:
+    """A paper as a file to download."""
     return Response(
         made.text(),
         media_type="application/octet-stream",
@@ -558,7 +492,8 @@ def _branch(each: BudgetBranch) -> BranchShown:
     )
 
 
-def _sections(request: Request, here: str) -> tuple[BoardSection, ...]:
+def sections_of(request: Request, here: str) -> tuple[BoardSection, ...]:
+    """The pages of the board, and which of them is shown."""
     words = {"board.home": "budgets", "board.requests": "requests", "board.calendar": "calendar"}
     return tuple(
         BoardSection(

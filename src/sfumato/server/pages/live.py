@@ -1,6 +1,6 @@
 """Live streams: feeds that stewards declare, and running totals that analysts open on them and everybody here sees."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 from weakref import WeakKeyDictionary
@@ -56,6 +56,7 @@ def attach(service: Service) -> None:
     """Feed the streams of a service while it runs."""
     if service in _ATTACHED:
         return
+    service.database.create()  # the tables of this area, which was imported since
     feeds = Feeds(service.database, service.ledger, service.now)
     feeders = Feeders(
         feeds,
@@ -329,9 +330,16 @@ def _now(service: Service, visitor: Visitor, stream: LiveStream) -> StreamNow:
         account=stream.account,
         epsilon=decimal_up(stream.spend.epsilon),
         delta=decimal_up(stream.spend.delta),
-        protects=say("live.protects_event") if stream.days is None else say("live.protects_person", n=stream.days),
+        protects=_protected(say, stream),
         every=say(f"live.every_{stream.every}"),
     )
+
+
+def _protected(say: Callable[..., str], stream: LiveStream) -> str:
+    """Who is protected, in words."""
+    if stream.days is None:
+        return say("live.protects_event")
+    return say("live.protects_person_one") if stream.days == 1 else say("live.protects_person", n=stream.days)
 
 
 def _form(

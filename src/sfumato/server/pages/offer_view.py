@@ -13,7 +13,9 @@ from sfumato.engines.expressions import Type
 from sfumato.reports.words.rendering import render as words_of
 from sfumato.server.asking.desk import QuestionDesk
 from sfumato.server.asking.form import OPERATORS
-from sfumato.server.asking.offers import Offer, OfferedColumn
+from sfumato.server.asking.offers import Offer, OfferDecision, OfferedColumn
+from sfumato.server.pages.board_ask import address_of_request
+from sfumato.server.service import Service
 from sfumato.server.visitors import Visitor
 from sfumato.tables.column_facts import ColumnFacts
 from sfumato.tables.schema import Schema
@@ -67,6 +69,15 @@ class PlannedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseLink:
+    """A request for a higher cap of an account, by how much, and the form of the board with that filled in."""
+
+    account: str
+    epsilon: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OfferView:
     """An offer as the page shows it; amounts are written out."""
 
@@ -89,6 +100,10 @@ class OfferView:
     """Where it is handed in."""
     columns: tuple[OfferedColumn, ...]
     """The errors that are worth reading; of a study those of the numbers that it is made of say little."""
+    raises: tuple[RaiseLink, ...]
+    """Requests to the board that together would make room, where more was asked for than is left."""
+    firm: tuple[str, ...]
+    """Budgets that lack something and are not of whoever asks: of the data, of the people, of accounts above."""
     notes: tuple[str, ...] = ()
     """What the method needs at this price, in English."""
     planned: tuple[PlannedRow, ...] = ()
@@ -119,6 +134,8 @@ def offer_view(
     """An offer for the fields of a form that lies at ``address`` and is handed in at ``action``."""
     kept = {name: value for name, value in fields.items() if name not in OWN}
     by_cost = {**kept, "by": "epsilon"}
+    service: Service = request.app.state.service
+    say = service.words(visitor.lang).say
     return OfferView(
         offer=found,
         question=question,
@@ -138,7 +155,36 @@ def offer_view(
         less_address=f"{address}?{urlencode({**by_cost, 'epsilon': decimal_down(found.left.epsilon)})}#offer",
         action=action,
         columns=found.columns,
+        raises=_raises(request, desk, visitor, found, question, say),
+        firm=tuple(
+            say(f"asking.balance_{row.kind}", name=row.name)
+            for row in found.balances
+            if found.decision is OfferDecision.OVER
+            and not row.fits
+            and not (row.kind == "account" and visitor.may_charge(row.name))
+        ),
     )
+
+
+def _raises(
+    request: Request, desk: QuestionDesk, visitor: Visitor, found: Offer, question: str, say: Say
+) -> tuple[RaiseLink, ...]:
+    """The requests that would make room in accounts: of those that lack something, each by what it lacks."""
+    if found.decision is not OfferDecision.OVER or desk.service.ledger.board() is None:
+        return ()
+    margins = ", ".join(f"{column.name} ±{column.margin}" for column in found.columns if column.margin is not None)
+    choice = say("asking.raise_choice", price=decimal_up(found.price.epsilon), left=decimal_down(found.left.epsilon))
+    choice = f"{choice} {say('asking.raise_margins', margins=margins)}" if margins else choice
+    links = []
+    for row in found.balances:
+        if row.kind != "account" or row.fits or not visitor.may_charge(row.name):
+            continue
+        asked = {"action": "raise", "account": row.name, "subject": question, "choice": choice}
+        asked["epsilon"] = decimal_up(row.missing.epsilon) if row.missing.epsilon else ""
+        asked["delta"] = decimal_up(row.missing.delta) if row.missing.delta else ""
+        address = address_of_request(request, **asked)
+        links.append(RaiseLink(account=row.name, epsilon=decimal_up(row.missing.epsilon), address=address))
+    return tuple(links)
 
 
 def question_words(say: Say, query: Query) -> str:
