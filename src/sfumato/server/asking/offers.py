@@ -235,7 +235,7 @@ class Asker:
         self._ledger, self._datasets = ledger, datasets
         self._turn = threading.Lock()
         self._vaults: dict[tuple[object, ...], Vault] = {}
-        self._tables: dict[tuple[object, ...], Table] = {}
+        self._tables: dict[tuple[object, ...], tuple[Schema, Table]] = {}
 
     def held(self, name: str) -> AskableDataset:
         """A dataset by its name."""
@@ -244,19 +244,15 @@ class Asker:
         return self._datasets[name]
 
     def table(self, account: str, name: str) -> Table:
-        """A dataset without rows, to make questions with."""
-        return self._opened(account, name)[1]
+        """A dataset without rows, to make questions with; none of them can be released here."""
+        vault, table = self._opened(account, name)
+        return replace(table, gate=_Foreseeing(vault, vault.unit))
 
     def question(self, account: str, name: str, sql: str) -> Question:
         """The question that a text asks; other datasets of the same persons may be joined."""
-        vault, table = self._opened(account, name)
-        others = [
-            self.table(account, other)
-            for other in self._datasets
-            if other != name and self._joins(name, other, vault.unit)
-        ]
-        foreseeing = _Foreseeing(vault, vault.unit)
-        asked = [replace(each, gate=foreseeing) for each in (table, *others)]
+        unit = self._opened(account, name)[0].unit
+        others = [other for other in self._datasets if other != name and self._joins(name, other, unit)]
+        asked = [self.table(account, each) for each in (name, *others)]
         return asked[0].sql(sql, *asked[1:])
 
     def decoded(self, account: str, name: str, document: "Json", *, limit: Limit | None = None) -> Question:
@@ -391,6 +387,10 @@ class Asker:
             if len(self._vaults) > MOST_VAULTS:
                 self._vaults.clear()
                 self._tables.clear()
+            known = self._tables.get(key)
+            if known is not None and known[0] != held.schema:  # something of its declaration was stated anew
+                self._vaults.pop(terms, None)
+                self._tables = {each: made for each, made in self._tables.items() if each[: len(terms)] != terms}
             vault = self._vaults.get(terms)
             if vault is None:
                 vault = self._vaults[terms] = Vault(
@@ -402,8 +402,8 @@ class Asker:
                     reads=held.reads,
                 )
             if key not in self._tables:
-                self._tables[key] = vault.table(_no_rows(held.schema), schema=held.schema)
-            return vault, self._tables[key]
+                self._tables[key] = held.schema, vault.table(_no_rows(held.schema), schema=held.schema)
+            return vault, self._tables[key][1]
 
 
 def _columns(preview: Preview, query: Query) -> tuple[OfferedColumn, ...]:
