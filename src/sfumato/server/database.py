@@ -47,7 +47,8 @@ class Database:
 
     def create(self) -> None:
         """Make the tables that are not there yet."""
-        METADATA.create_all(self._engine)
+        with self.writing() as connection:
+            METADATA.create_all(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
