@@ -5,15 +5,17 @@ holds a table without a row.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol  # what was worked out before, of several kinds
+from weakref import WeakKeyDictionary
 
 from sfumato.core.budget import Budget
 from sfumato.core.cut import cut_of
 from sfumato.core.description import Word
+from sfumato.core.documents import canonical, encode
 from sfumato.core.exact import Exact, decimal_down, decimal_up, natural, non_negative, positive
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query
@@ -41,6 +43,7 @@ __all__ = ["AskableDataset", "Asker", "BalanceRow", "Offer", "OfferDecision", "O
 
 CONFIDENCE = Fraction(19, 20)
 MOST_VAULTS = 200
+MOST_FORESEEN = 2_000
 
 
 class AskableDataset(Protocol):
@@ -198,8 +201,8 @@ class Offer:
 class _Foreseeing:
     """A gate that says what would be, and releases nothing: behind it lies a table without a row."""
 
-    def __init__(self, gate: Gate, unit: Unit) -> None:
-        self._gate, self.unit = gate, unit
+    def __init__(self, gate: Gate, unit: Unit, known: dict[Hashable, Any], limit: Limit | None = None) -> None:
+        self._gate, self.unit, self._known, self._limit = gate, unit, known, limit
 
     def release(self, query: Query, spend: Budget, **asked: object) -> NoReturn:
         """Refuse: only workers release."""
@@ -214,15 +217,32 @@ class _Foreseeing:
         self, query: Query, spend: Budget, *, confidence: Exact = CONFIDENCE, rows: int | None = None
     ) -> Preview:
         """The error to expect."""
-        return self._gate.preview(query, spend, confidence=confidence, rows=rows)
+        found: Preview = self._once(
+            ("preview", canonical(encode(query)), spend, confidence, rows),
+            lambda: self._gate.preview(query, spend, confidence=confidence, rows=rows),
+        )
+        return found
 
     def epsilon_for(self, query: Query, **asked: object) -> Fraction:
         """The least ε for a margin."""
-        return self._gate.epsilon_for(query, **asked)  # type: ignore[arg-type]  # as a gate is asked
+        found: Fraction = self._once(
+            ("epsilon", canonical(encode(query)), *sorted((name, repr(said)) for name, said in asked.items())),
+            lambda: self._gate.epsilon_for(query, **asked),  # type: ignore[arg-type]  # as a gate is asked
+        )
+        return found
 
     def limited(self, limit: Limit) -> Gate:
         """The same under another limit."""
-        return _Foreseeing(self._gate.limited(limit), self.unit)
+        return _Foreseeing(self._gate.limited(limit), self.unit, self._known, limit)
+
+    def _once(self, key: Hashable, work: Callable[[], Any]) -> Any:
+        """Work out once what follows from declarations alone, which are those of this gate for as long as it is."""
+        whole = (self._limit, key)
+        if whole not in self._known:
+            if len(self._known) >= MOST_FORESEEN:
+                self._known.clear()
+            self._known[whole] = work()
+        return self._known[whole]
 
 
 class Asker:
@@ -236,6 +256,7 @@ class Asker:
         self._turn = threading.Lock()
         self._vaults: dict[tuple[object, ...], Vault] = {}
         self._tables: dict[tuple[object, ...], tuple[Schema, Table]] = {}
+        self._foreseen: WeakKeyDictionary[Vault, dict[Hashable, Any]] = WeakKeyDictionary()
 
     def held(self, name: str) -> AskableDataset:
         """A dataset by its name."""
@@ -246,7 +267,7 @@ class Asker:
     def table(self, account: str, name: str) -> Table:
         """A dataset without rows, to make questions with; none of them can be released here."""
         vault, table = self._opened(account, name)
-        return replace(table, gate=_Foreseeing(vault, vault.unit))
+        return replace(table, gate=self._foreseeing(vault))
 
     def question(self, account: str, name: str, sql: str) -> Question:
         """The question that a text asks; other datasets of the same persons may be joined."""
@@ -266,8 +287,8 @@ class Asker:
             raise InvalidInput("this is no question about a table; nothing was read and nothing was spent.")
         if query.dataset.name != name:
             raise InvalidInput(f"the question is about another dataset than {name!r}; nothing was done.")
-        gate = vault if limit is None else vault.limited(limit)
-        return Question(query=query, gate=_Foreseeing(gate, vault.unit))
+        gate = self._foreseeing(vault)
+        return Question(query=query, gate=gate if limit is None else gate.limited(limit))
 
     def offer(
         self,
@@ -288,8 +309,9 @@ class Asker:
         vault: Gate = opened if limit is None else opened.limited(limit)
         epsilon = precision.epsilon
         if epsilon is None:
+            margin = precision.margin
             epsilon = question.epsilon_for(
-                margin=precision.margin,
+                margin=int(margin) if margin is not None and margin.denominator == 1 else margin,
                 joint=precision.joint,
                 delta=precision.delta,
                 rows=precision.rows,
@@ -373,6 +395,9 @@ class Asker:
                 )
             )
         return tuple(rows)
+
+    def _foreseeing(self, vault: Vault) -> "_Foreseeing":
+        return _Foreseeing(vault, vault.unit, self._foreseen.setdefault(vault, {}))
 
     def _joins(self, name: str, other: str, unit: Unit) -> bool:
         here, there = self._datasets[name], self._datasets[other]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -185,4 +186,10 @@ class Datasets(Mapping[str, HeldDataset]):
             place = self.databases.opened(place)
         elif "://" not in place:
             place = str(self._folder / place)
-        return HeldDataset(**{**fields, "schema": Schema.from_toml(str(fields["schema"])), "place": place})
+        return HeldDataset(**{**fields, "schema": _schema(str(fields["schema"])), "place": place})
+
+
+@lru_cache(maxsize=256)
+def _schema(text: str) -> Schema:
+    """A schema as it is kept; reading TOML takes longer than all else of a page."""
+    return Schema.from_toml(text)
