@@ -11,7 +11,7 @@ from tests import parts
 from tests.server.load import CAP, Window, checked, furnished, running, visited
 
 parts.package("uvicorn")
-SECONDS = 100.0 if os.environ.get("SFUMATO_LONG") else 25.0
+SECONDS = 100.0 if os.environ.get("SFUMATO_LONG") else 40.0
 
 
 def free_port() -> int:
@@ -27,7 +27,7 @@ def test_a_service_that_is_killed_under_load_loses_and_overspends_nothing(tmp_pa
     with running(made) as again:
         tally = visited(made, Window(seconds=SECONDS, think=5.0, asking=0.15), again=again)
     assert tally.faults == []
-    assert tally.kills >= 2
+    assert tally.kills >= 1
     assert len(tally.released) >= 5
     ledger = ledger_settings.opened(made.folder)
     try:
