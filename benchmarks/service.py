@@ -144,7 +144,7 @@ def _over_http(made: AskedService, line: httpx.Client, sql: str) -> float:
         raise SystemExit(f"the question was refused: {sent.text}")
     name = sent.json()["name"]
     while made.desk.queue.job(name).phase != "done":
-        time.sleep(0.001)
+        time.sleep(0.004)
     settled = time.perf_counter()
     made.clock.pass_over(made.desk.queue.job(name).ends)
     asked_for = time.perf_counter()
