@@ -260,9 +260,10 @@ class Asker:
 
     def held(self, name: str) -> AskableDataset:
         """A dataset by its name."""
-        if name not in self._datasets:
+        found = self._datasets.get(name)
+        if found is None:
             raise NotDeclared("there is no dataset of this name here, or not for you; nothing was done.")
-        return self._datasets[name]
+        return found
 
     def table(self, account: str, name: str) -> Table:
         """A dataset without rows, to make questions with; none of them can be released here."""
