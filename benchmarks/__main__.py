@@ -20,6 +20,7 @@ NAMES = (
     "matrix",
     "node_level",
     "noise",
+    "service",
     "streams",
     "synthesis",
     "synthesis_deep",

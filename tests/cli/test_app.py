@@ -138,6 +138,8 @@ def test_the_commands_are_these():
         "schema",
         "schema draft",
         "serve",
+        "serve backup",
+        "serve restore",
         "site",
         "site answer",
         "site answer-file",

@@ -109,9 +109,9 @@ class MovedClock:
         self._more += max(0.0, moment - self() + 0.01)
 
 
-def furnished(folder: Path, *, cap: Budget = CAP) -> Service:
+def furnished(folder: Path, *, cap: Budget = CAP, settings: ServiceSettings | None = None) -> Service:
     """A service in a new folder, which was not started."""
-    made = Service.create(folder, ServiceSettings(slot_seconds=1, workers=1))
+    made = Service.create(folder, settings or ServiceSettings(slot_seconds=1, workers=1))
     for path, amount in (("hospital", Budget(epsilon=10, delta="1/100000")), (ACCOUNT, cap), (OTHER, cap)):
         made.ledger.open_account(path, unit=PERSON, cap=amount, reason="decided by the tests")
     many = Budget(epsilon=10, delta="1/100000")

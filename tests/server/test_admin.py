@@ -1,6 +1,7 @@
 """People are let in and shut out, and why somebody may do something is said step by step."""
 
 import sfumato as sf
+from sfumato.core.query import Dataset
 from sfumato.server.rendering import SESSION_COOKIE
 from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
@@ -65,6 +66,23 @@ def test_why_is_said_step_by_step(empty: Service) -> None:
     assert text.count('<li class="holds">') == 5
     assert "hospital/heart has ε = 2 left" in text
     assert "There is no account hospital/lungs" in admin.get("/admin/why?login=ada&account=hospital/lungs").text
+
+
+def test_a_charge_that_was_cut_off_is_shown_once_its_slot_is_over(empty: Service) -> None:
+    person = sf.user("patient_id", relation="add/remove")
+    ledger = empty.ledger
+    ledger.open_account("hospital", unit=person, cap=sf.Budget(epsilon=2), reason="decided in the test")
+    visits = Dataset(name="visits", edition="1")
+    whole = sf.Budget(epsilon=2)
+    ledger.declare_population("patients", unit=person, cap=whole, reason="decided in the test")
+    ledger.declare_dataset(visits, population="patients", cap=whole)
+    ledger.account("hospital", unit=person).reserve(sf.Budget(epsilon="1/4"), datasets=[visits])
+    admin = administered(empty)
+    assert "Charges without an answer" not in admin.get("/admin/health").text
+    object.__setattr__(empty.settings, "slot_seconds", -1)  # as if its slot were over
+    shown = admin.other().sign_in("nils").get("/admin/health").text
+    assert "Charges without an answer" in shown
+    assert "<td>hospital</td><td>0.25</td><td>0:00:0" in shown
 
 
 def test_health_is_shown_and_metrics_are_counted(empty: Service) -> None:

@@ -134,7 +134,7 @@ app.add_typer(consortium.consortium, name="consortium")
 app.add_typer(genomics.genomics, name="genomics")
 app.add_typer(site.site, name="site")
 app.add_typer(research.research, name="research")
-app.command("serve")(service.serve)
+app.add_typer(service.serve, name="serve")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer hands the value in by position

@@ -11,21 +11,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from sfumato.cli.output import say, say_line
+from sfumato.cli.output import AsJson, counted, say, say_json, say_line
 from sfumato.core.extras import need
 from sfumato.errors import InvalidInput, NotDeclared
 
 if TYPE_CHECKING:
     from sfumato.server.service import Service
 
-__all__ = ["serve"]
+__all__ = ["listening", "run", "serve"]
 
 DEMO, LOOPBACK, FIRST = "sfumato-service", "127.0.0.1", 8400
 INSTALL = "python -m pip install 'sfumato[server]'"
 
 
-def serve(
+class _FolderOrCommand(TyperGroup):
+    """Takes a folder, or the name of one of its commands; a folder of that name is written ./backup."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer's own
+        named = bool(args) and args[0] in self.commands
+        ctx.allow_interspersed_args = not named
+        return super().parse_args(ctx, ["", *args] if named else args)
+
+
+serve = typer.Typer(cls=_FolderOrCommand, invoke_without_command=True)
+
+
+@serve.callback()
+def served(
+    context: typer.Context,
     folder: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="The folder of the service.")] = None,
     *,
     demo: Annotated[
@@ -53,6 +68,8 @@ def serve(
 
     Example: $ sfumato serve --demo
     """
+    if context.invoked_subcommand is not None:
+        return
     for module in ("fastapi", "uvicorn", "python_multipart", "argon2"):
         need(module, INSTALL)
     if demo:
@@ -174,3 +191,73 @@ def _made(folder: Path) -> None:
         service.people.add(login, shown=login, roles=[ServiceRole.ADMIN], password=password)
     finally:
         service.close()
+
+
+@serve.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the service.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, which only its owner can read.")],
+    *,
+    data: Annotated[bool, typer.Option("--data", help="Take the files of declared datasets too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a backup of a service while it runs: its tables, its ledger and, if asked for, the files of its datasets.
+
+    It holds password hashes, and neither key nor anchor nor settings: keep copies of keys and settings elsewhere, and
+    the anchor in no backup at all. Sessions and tokens stay out, and so does the state of streams.
+
+    Example: $ sfumato serve backup hospital sunday.tar
+    """
+    need("fastapi", INSTALL)
+    from sfumato.server.backup import backup as written
+
+    made = written(folder, file, data=data)
+    if as_json:
+        say_json({"written": str(file), "entries": made.entries, "rows": made.rows, "files": made.files})
+        return
+    held = f"{made.entries:,} entries of the ledger, {counted(made.rows, 'row')}, {counted(made.files, 'file')}"
+    say_line(f"written: {file} ({held})")
+
+
+@serve.command()
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What sfumato serve backup wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the service, with settings and keys.")],
+    *,
+    older: Annotated[
+        bool, typer.Option("--older", help="Also where the anchor is newer: a recovery then charges what is lost.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a service back from a backup into its folder, whose databases were moved aside.
+
+    No budget is refilled by it: where the anchor is newer than the backup it is refused, and with --older the ledger
+    stays shut until sfumato ledger recover has charged what was lost. Everybody signs in anew, and tokens are made
+    anew; people stand as they did then, so shut out again whom you shut out since.
+
+    Example: $ sfumato serve restore sunday.tar hospital
+    """
+    need("fastapi", INSTALL)
+    from sfumato.server.backup import restore as brought_back
+
+    done = brought_back(folder, file, older=older)
+    if as_json:
+        say_json(
+            {
+                "entries": done.ledger.entries,
+                "anchored": done.ledger.anchored,
+                "lost": done.ledger.lost,
+                "rows": done.rows,
+                "files": done.files,
+                "without": [{"dataset": name, "version": version} for name, version in done.without],
+            }
+        )
+        return
+    say(f"restored: {done.ledger.entries:,} entries of the ledger, {counted(done.rows, 'row')}")
+    say("Nobody is signed in, and no token opens anything. Shut out again whom you shut out since then.")
+    for name, version in done.without:
+        say_line(f"its file is not there: {name} version {version}")
+    if done.ledger.lost:
+        say("The anchor is newer or lost: nobody can charge. Go on by a decision: sfumato ledger recover --reason …")
+    else:
+        say("The ledger holds all that was anchored. Verify it: sfumato ledger verify")

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from sfumato.core.budget import Budget
 from sfumato.core.exact import decimal_up
 from sfumato.governance.balances import Balance
 from sfumato.governance.board import moment
 from sfumato.governance.checkpoint import Checkpoint
 from sfumato.governance.ledger import Ledger
+from sfumato.governance.ledger_state import Charge, account_line
 from sfumato.governance.overview import overview
 from sfumato.governance.seen_head import SeenHead
 from sfumato.governance.signed_record import SKEW
 
-__all__ = ["Health", "Limits", "health", "metrics"]
+__all__ = ["Health", "HeldCharge", "Limits", "health", "metrics"]
 
 END = "# EOF\n"
 
@@ -32,6 +34,16 @@ class Limits:
     """The age of a charge that nobody settled."""
     unverified: timedelta = timedelta(days=7)
     """The time since the last verification."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldCharge:
+    """A charge that nobody settled yet: its entry, the account that it counts against, its cost, and its age."""
+
+    number: int
+    account: str
+    cost: Budget
+    seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +72,8 @@ class Health:
     lease: Fraction | None
     """The share of the lease of the witness that is used; None without one, or for who cannot read the anchor."""
     limits: Limits
+    held: tuple[HeldCharge, ...] = ()
+    """The charges that are open, the oldest first."""
 
     @property
     def near(self) -> tuple[tuple[str, str, Fraction], ...]:
@@ -122,7 +136,18 @@ def health(
         clock=_clock(now, last, silence),
         lease=_lease(ledger),
         limits=limits or Limits(),
+        held=tuple(
+            HeldCharge(number=charge.number, account=_payer(charge), cost=charge.cost, seconds=_since(at, now))
+            for at, charge in sorted(zip(made, waiting, strict=True), key=lambda each: each[1].number)
+        ),
     )
+
+
+def _payer(charge: Charge) -> str:
+    """The deepest account that a charge counts against."""
+    start = account_line("")
+    paths = [line.removeprefix(start) for line in charge.lines if line.startswith(start)]
+    return max(paths, key=lambda path: path.count("/"), default="")
 
 
 def _since(at: str, now: datetime) -> int:

@@ -24,6 +24,7 @@ from sfumato.governance.owner.socket_server import LONGEST_PATH
 from sfumato.reports.stored import stored_release
 from sfumato.server import words
 from sfumato.server.database import Database
+from sfumato.server.datasets.databases import check_apart
 from sfumato.server.datasets.registry import Datasets
 from sfumato.server.identity.people import PersonRegister
 from sfumato.server.identity.sessions import Sessions
@@ -46,8 +47,7 @@ class Service:
         self.folder, self.settings, self.ledger = folder, settings, ledger
         self.release_key = folder / RELEASE_KEY
         """The key that signs the certificates of workers."""
-        url = settings.database
-        self.database = Database(url if "://" in url else f"sqlite:///{folder / url}")
+        self.database = Database.at(settings.database, folder)
         self.database.create()
         self.people = PersonRegister(self.database)
         self.sessions = Sessions(
@@ -58,7 +58,7 @@ class Service:
             now=self.now,
         )
         self.tokens = Tokens(self.database, now=self.now)
-        self.datasets = Datasets(self.database, ledger, folder, self.now)
+        self.datasets = Datasets(self.database, ledger, folder, self.now, dict(settings.databases))
         self.sign_ins = Throttle(burst=8, seconds=20, now=time.monotonic)
         self.addresses = Throttle(burst=40, seconds=3, now=time.monotonic)
         self.held: dict[str, object] = {}
@@ -88,6 +88,7 @@ class Service:
         """Open a service that was made; its ledger is compared with its anchor."""
         place = Path(folder).absolute()
         settings = ServiceSettings.load(place, **instead)
+        check_apart(dict(settings.databases), (settings.database, ledger_settings.found(place).url))
         return cls(place, settings, ledger_settings.opened(place))
 
     @property

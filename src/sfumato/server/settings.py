@@ -4,11 +4,12 @@ import ipaddress
 import json
 import os
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any  # values of TOML
 
 from sfumato.errors import InvalidInput, NotDeclared, Refused
+from sfumato.server.datasets.databases import check_database
 
 __all__ = ["FILE", "OidcSettings", "ServiceSettings"]
 
@@ -46,7 +47,10 @@ class ServiceSettings:
     certificate: Path | None = None
     private_key: Path | None = None
     proxied: bool = False
-    database: str = "service.db"
+    database: str = field(default="service.db", repr=False)
+    """The service's own tables: a file, or the address of a PostgreSQL database, which may hold a password."""
+    databases: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Databases whose tables stewards may declare, each by a name; addresses may hold passwords."""
     demo: bool = False
     title: str = "Sfumato"
     publisher: str | None = None
@@ -76,6 +80,8 @@ class ServiceSettings:
             )
         if not 0 < self.port < 65_536:
             raise InvalidInput("a port is a number from 1 to 65,535; the service was not started.")
+        for name, address in self.databases:
+            check_database(name, address)
         if not self.names:
             local = ("127.0.0.1", "localhost") if self.loopback else (self.host,)
             object.__setattr__(self, "names", tuple(f"{name}:{self.port}" for name in local))
@@ -133,8 +139,9 @@ class ServiceSettings:
                 provider["secret_file"] = folder / provider["secret_file"]
             said["oidc"] = OidcSettings(**provider)
         try:
-            return cls(**{**said, "names": tuple(said.get("names", ()))})
-        except TypeError:
+            databases = tuple(dict(said.get("databases", {})).items())
+            return cls(**{**said, "names": tuple(said.get("names", ())), "databases": databases})
+        except (TypeError, AttributeError):
             raise InvalidInput(f"{place} holds a setting of the wrong type; the service was not started.") from None
 
     def write(self, folder: Path) -> None:

@@ -8,7 +8,7 @@ one state, with text that compares bytewise. No error of a source holds a data v
 from sfumato.engines.logged_folders import check_no_log
 from sfumato.engines.row_wise import check_derived
 from sfumato.engines.sources.cells import CellFormat, unreadable_name
-from sfumato.engines.sources.databases import DatabaseTable, duckdb, postgres, spark
+from sfumato.engines.sources.databases import DatabaseTable, duckdb, postgres, spark, stored_tables
 from sfumato.engines.sources.origin import EngineTable
 from sfumato.engines.sources.source import Source, check_one_place, opened_together
 
@@ -24,5 +24,6 @@ __all__ = [
     "opened_together",
     "postgres",
     "spark",
+    "stored_tables",
     "unreadable_name",
 ]

@@ -13,9 +13,23 @@ from sfumato.core.extras import need
 from sfumato.engines.sources.origin import Origin
 from sfumato.errors import InvalidInput, NotDeclared, Unsupported
 
-__all__ = ["DatabaseTable", "duckdb", "from_url", "postgres", "spark"]
+__all__ = ["DatabaseTable", "duckdb", "from_url", "postgres", "spark", "stored_tables"]
 
 TableName = str | tuple[str, ...]
+CATALOGUES = {
+    "PostgreSQL": """
+        SELECT n.nspname, c.relname FROM pg_catalog.pg_class c
+        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND NOT c.relispartition
+        AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+        AND pg_catalog.has_table_privilege(c.oid, 'SELECT') ORDER BY 1, 2 LIMIT 500
+    """,
+    "DuckDB": """
+        SELECT schema_name, table_name FROM duckdb_tables()
+        WHERE database_name = 'data' AND NOT internal AND NOT temporary ORDER BY 1, 2 LIMIT 500
+    """,
+}
+USUAL = ("public", "main")
 UNREADABLE = (
     "the URL of the database cannot be read; nothing was done. Write it as postgresql://user@host:port/database?table=…"
     ", with signs such as @ / : ? in a password written %40 %2F %3A %3F."
@@ -120,6 +134,16 @@ def from_url(url: str) -> DatabaseTable:
         "a URL of this kind is not read; nothing was done. Known are postgresql://…?table=… and duckdb://…?table=…; "
         "for Spark, give a session: sfumato.engines.sources.spark(session, table=…)."
     )
+
+
+def stored_tables(url: str) -> tuple[str, ...]:
+    """The stored tables that the user of a database may read, by its catalogue alone; ``url`` names no table."""
+    database = from_url(f"{url}{'&' if '?' in url else '?'}table=any")
+    with database.origin().session() as engine:
+        connection: Any = engine.con
+        rows = connection.execute(CATALOGUES[database.kind]).fetchall()
+    named = (name if schema in USUAL else f"{schema}.{name}" for schema, name in rows if "." not in f"{schema}{name}")
+    return tuple(named)
 
 
 def _without_table(url: str) -> tuple[str, Mapping[str, str]]:

@@ -5,15 +5,17 @@ holds a table without a row.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol  # what was worked out before, of several kinds
+from weakref import WeakKeyDictionary
 
 from sfumato.core.budget import Budget
 from sfumato.core.cut import cut_of
 from sfumato.core.description import Word
+from sfumato.core.documents import canonical, encode
 from sfumato.core.exact import Exact, decimal_down, decimal_up, natural, non_negative, positive
 from sfumato.core.limits import Limit
 from sfumato.core.query import Dataset, Query
@@ -51,6 +53,7 @@ __all__ = [
 
 CONFIDENCE = Fraction(19, 20)
 MOST_VAULTS = 200
+MOST_FORESEEN = 2_000
 
 
 class AskableDataset(Protocol):
@@ -210,8 +213,8 @@ class Offer:
 class _Foreseeing:
     """A gate that says what would be, and releases nothing: behind it lies a table without a row."""
 
-    def __init__(self, gate: Gate, unit: Unit) -> None:
-        self._gate, self.unit = gate, unit
+    def __init__(self, gate: Gate, unit: Unit, known: dict[Hashable, Any], limit: Limit | None = None) -> None:
+        self._gate, self.unit, self._known, self._limit = gate, unit, known, limit
 
     def release(self, query: Query, spend: Budget, **asked: object) -> NoReturn:
         """Refuse: only workers release."""
@@ -226,15 +229,32 @@ class _Foreseeing:
         self, query: Query, spend: Budget, *, confidence: Exact = CONFIDENCE, rows: int | None = None
     ) -> Preview:
         """The error to expect."""
-        return self._gate.preview(query, spend, confidence=confidence, rows=rows)
+        found: Preview = self._once(
+            ("preview", canonical(encode(query)), spend, confidence, rows),
+            lambda: self._gate.preview(query, spend, confidence=confidence, rows=rows),
+        )
+        return found
 
     def epsilon_for(self, query: Query, **asked: object) -> Fraction:
         """The least ε for a margin."""
-        return self._gate.epsilon_for(query, **asked)  # type: ignore[arg-type]  # as a gate is asked
+        found: Fraction = self._once(
+            ("epsilon", canonical(encode(query)), *sorted((name, repr(said)) for name, said in asked.items())),
+            lambda: self._gate.epsilon_for(query, **asked),  # type: ignore[arg-type]  # as a gate is asked
+        )
+        return found
 
     def limited(self, limit: Limit) -> Gate:
         """The same under another limit."""
-        return _Foreseeing(self._gate.limited(limit), self.unit)
+        return _Foreseeing(self._gate.limited(limit), self.unit, self._known, limit)
+
+    def _once(self, key: Hashable, work: Callable[[], Any]) -> Any:
+        """Work out once what follows from declarations alone, which are those of this gate for as long as it is."""
+        whole = (self._limit, key)
+        if whole not in self._known:
+            if len(self._known) >= MOST_FORESEEN:
+                self._known.clear()
+            self._known[whole] = work()
+        return self._known[whole]
 
 
 class Asker:
@@ -247,33 +267,26 @@ class Asker:
         self._ledger, self._datasets = ledger, datasets
         self._turn = threading.Lock()
         self._vaults: dict[tuple[object, ...], Vault] = {}
-        self._tables: dict[tuple[object, ...], Table] = {}
+        self._tables: dict[tuple[object, ...], tuple[Schema, Table]] = {}
+        self._foreseen: WeakKeyDictionary[Vault, dict[Hashable, Any]] = WeakKeyDictionary()
 
     def held(self, name: str) -> AskableDataset:
         """A dataset by its name."""
-        if name not in self._datasets:
+        found = self._datasets.get(name)
+        if found is None:
             raise NotDeclared("there is no dataset of this name here, or not for you; nothing was done.")
-        return self._datasets[name]
+        return found
 
     def table(self, account: str, name: str) -> Table:
-        """A dataset without rows, to make questions with."""
-        return self._opened(account, name)[1]
-
-    def foreseen(self, account: str, name: str) -> Table:
-        """The same at a gate that releases nothing, for studies and whatever else asks through methods of a table."""
+        """A dataset without rows, to make questions with; none of them can be released here."""
         vault, table = self._opened(account, name)
-        return replace(table, gate=_Foreseeing(vault, vault.unit))
+        return replace(table, gate=self._foreseeing(vault))
 
     def question(self, account: str, name: str, sql: str) -> Question:
         """The question that a text asks; other datasets of the same persons may be joined."""
-        vault, table = self._opened(account, name)
-        others = [
-            self.table(account, other)
-            for other in self._datasets
-            if other != name and self._joins(name, other, vault.unit)
-        ]
-        foreseeing = _Foreseeing(vault, vault.unit)
-        asked = [replace(each, gate=foreseeing) for each in (table, *others)]
+        unit = self._opened(account, name)[0].unit
+        others = [other for other in self._datasets if other != name and self._joins(name, other, unit)]
+        asked = [self.table(account, each) for each in (name, *others)]
         return asked[0].sql(sql, *asked[1:])
 
     def decoded(self, account: str, name: str, document: "Json", *, limit: Limit | None = None) -> Question:
@@ -287,8 +300,8 @@ class Asker:
             raise InvalidInput("this is no question about a table; nothing was read and nothing was spent.")
         if query.dataset.name != name:
             raise InvalidInput(f"the question is about another dataset than {name!r}; nothing was done.")
-        gate = vault if limit is None else vault.limited(limit)
-        return Question(query=query, gate=_Foreseeing(gate, vault.unit))
+        gate = self._foreseeing(vault)
+        return Question(query=query, gate=gate if limit is None else gate.limited(limit))
 
     def offer(
         self,
@@ -309,8 +322,9 @@ class Asker:
         vault: Gate = opened if limit is None else opened.limited(limit)
         epsilon = precision.epsilon
         if epsilon is None:
+            margin = precision.margin
             epsilon = question.epsilon_for(
-                margin=precision.margin,
+                margin=int(margin) if margin is not None and margin.denominator == 1 else margin,
                 joint=precision.joint,
                 delta=precision.delta,
                 rows=precision.rows,
@@ -396,6 +410,9 @@ class Asker:
             )
         return tuple(rows)
 
+    def _foreseeing(self, vault: Vault) -> "_Foreseeing":
+        return _Foreseeing(vault, vault.unit, self._foreseen.setdefault(vault, {}))
+
     def _joins(self, name: str, other: str, unit: Unit) -> bool:
         here, there = self._datasets[name], self._datasets[other]
         told = isinstance(unit, User | Family) and there.schema.unit == unit.column
@@ -409,6 +426,10 @@ class Asker:
             if len(self._vaults) > MOST_VAULTS:
                 self._vaults.clear()
                 self._tables.clear()
+            known = self._tables.get(key)
+            if known is not None and known[0] != held.schema:  # something of its declaration was stated anew
+                self._vaults.pop(terms, None)
+                self._tables = {each: made for each, made in self._tables.items() if each[: len(terms)] != terms}
             vault = self._vaults.get(terms)
             if vault is None:
                 vault = self._vaults[terms] = Vault(
@@ -420,8 +441,8 @@ class Asker:
                     reads=held.reads,
                 )
             if key not in self._tables:
-                self._tables[key] = vault.table(no_rows(held.schema), schema=held.schema)
-            return vault, self._tables[key]
+                self._tables[key] = held.schema, vault.table(no_rows(held.schema), schema=held.schema)
+            return vault, self._tables[key][1]
 
 
 def _missing(price: Budget, left: Budget) -> Budget:
@@ -469,7 +490,7 @@ def schema_table(schema: Schema, unit: Unit) -> Table:
     """A table with the columns of a schema and no row, to make of a release what was asked for; it has no ledger."""
     home = Vault(unit=unit, budget=Budget(epsilon=1), name="nobody")
     table = home.table(no_rows(schema), schema=schema)
-    return replace(table, gate=_Foreseeing(home, unit))
+    return replace(table, gate=_Foreseeing(home, unit, {}))
 
 
 def no_rows(schema: Schema) -> "pa.Table":

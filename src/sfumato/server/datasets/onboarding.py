@@ -1,4 +1,4 @@
-"""Onboarding a file: a draft from the names and types of its columns, filled in by a steward; no row is ever shown."""
+"""Onboarding a file or a table: a draft from names and types of columns, filled in by a steward; no row is shown."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sfumato.core.limits import Limit
 from sfumato.engines.expressions import Type
+from sfumato.engines.sources import Source
 from sfumato.errors import InvalidInput, NotDeclared
 from sfumato.server.identity.secrets import new_secret
 from sfumato.tables.column_facts import ColumnFacts, Key
@@ -17,7 +18,7 @@ from sfumato.tables.schema import Schema
 from sfumato.tables.schema_draft import draft
 from sfumato.tables.schema_file import WORDS
 
-__all__ = ["ENDINGS", "DraftColumn", "columns_of", "drafted", "new_place", "place_of", "schema_of"]
+__all__ = ["ENDINGS", "DraftColumn", "check_table", "columns_of", "drafted", "new_place", "place_of", "schema_of"]
 
 ENDINGS = (".csv.gz", ".csv", ".parquet", ".jsonl", ".feather", ".xlsx", ".dta", ".sav")
 NAMED = re.compile(r"file-[A-Za-z0-9_-]{43}(\.[a-z]{3,7}){1,2}")
@@ -53,8 +54,8 @@ def place_of(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def drafted(place: Path, like: Schema | None = None) -> tuple[DraftColumn, ...]:
-    """The columns of a file, by its head alone, with what an earlier version declared of them. Reads no row."""
+def drafted(place: Path | str, like: Schema | None = None) -> tuple[DraftColumn, ...]:
+    """The columns of a file or table, by its head, with what an earlier version declared of them. Reads no row."""
     text = draft(place)
     found = Schema.from_toml(text)
     person = re.search(r'^# column = "((?:[^"\\]|\\.)*)"', text, re.MULTILINE)
@@ -67,6 +68,11 @@ def drafted(place: Path, like: Schema | None = None) -> tuple[DraftColumn, ...]:
         _shown(known.get(column.name, column), used=like is None or column.name in known, unit=unit)
         for column in found.columns
     )
+
+
+def check_table(address: str, schema: Schema) -> None:
+    """Refuse a table of a database that is a view, or whose columns are not those of its schema; reads no row."""
+    Source(address, schema.types, unit=() if schema.unit is None else (schema.unit,)).columns()
 
 
 def schema_of(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -12,10 +13,11 @@ from sfumato.core.units import Unit, user
 from sfumato.errors import NotDeclared, Refused
 from sfumato.governance.ledger import Ledger
 from sfumato.server.database import Database
-from sfumato.server.datasets.tables import DATASETS
+from sfumato.server.datasets.databases import SourceDatabases, is_table
+from sfumato.server.datasets.tables import DATASETS, RESTATED
 from sfumato.tables.schema import Schema
 
-__all__ = ["Datasets", "HeldDataset"]
+__all__ = ["Datasets", "HeldDataset", "Restated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +45,32 @@ class HeldDataset:
         return user(self.schema.unit, relation=self.relation)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restated:
+    """A part of a declaration that was taken over from a release; ``said`` is what it says now."""
+
+    name: str
+    edition: str
+    release: str
+    said: str
+    by: str
+    at: float
+
+
 class Datasets(Mapping[str, HeldDataset]):
     """The newest open version of each dataset, by its name."""
 
-    def __init__(self, database: Database, ledger: Ledger, folder: Path, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ledger: Ledger,
+        folder: Path,
+        now: Callable[[], float],
+        databases: Mapping[str, str] | None = None,
+    ) -> None:
         self._database, self._ledger, self._folder, self._now = database, ledger, folder, now
+        self.databases = SourceDatabases(databases or {})
+        """Databases whose tables may be declared."""
 
     def __getitem__(self, name: str) -> HeldDataset:
         for held in reversed(self.versions(name)):
@@ -129,9 +152,44 @@ class Datasets(Mapping[str, HeldDataset]):
             connection.execute(chosen.where(DATASETS.c.closed.is_(None)).values(closed=now))
         return replace(found[0], closed=found[0].closed or now)
 
+    def restate(self, name: str, schema: Schema, *, release: str, said: str, by: str) -> Restated:
+        """Take what a private release suggested into the declaration of the newest open version.
+
+        How much of a person counts, and what values are held to, are choices; who chose, and by which release, is kept.
+        Questions that are asked later follow it, and answers that were given stand as they are.
+        """
+        held = self.get(name)
+        if held is None or held.edition != schema.edition:
+            raise Refused(f"this version of {name!r} is not open any more; nothing was changed.")
+        made = Restated(name=name, edition=held.edition, release=release, said=said, by=by, at=self._now())
+        try:
+            with self._database.writing() as connection:
+                connection.execute(
+                    sa.insert(RESTATED).values({column.name: getattr(made, column.name) for column in RESTATED.columns})
+                )
+                chosen = sa.update(DATASETS).where(DATASETS.c.name == name, DATASETS.c.edition == held.edition)
+                connection.execute(chosen.values(schema=schema.to_toml()))
+        except sa.exc.IntegrityError:
+            raise Refused("this suggestion was taken over before; nothing was changed.") from None
+        return made
+
+    def restated(self, name: str, edition: str) -> tuple[Restated, ...]:
+        """What was taken over from releases into the declaration of a version, the oldest first."""
+        chosen = sa.select(RESTATED).where(RESTATED.c.name == name, RESTATED.c.edition == edition)
+        with self._database.reading() as connection:
+            return tuple(Restated(**row._mapping) for row in connection.execute(chosen.order_by(RESTATED.c.at)))
+
     def _held(self, row: sa.Row[tuple[object, ...]]) -> HeldDataset:
         fields = dict(row._mapping)
         place = str(fields["place"])
-        if "://" not in place:
+        if is_table(place):
+            place = self.databases.opened(place)
+        elif "://" not in place:
             place = str(self._folder / place)
-        return HeldDataset(**{**fields, "schema": Schema.from_toml(str(fields["schema"])), "place": place})
+        return HeldDataset(**{**fields, "schema": _schema(str(fields["schema"])), "place": place})
+
+
+@lru_cache(maxsize=256)
+def _schema(text: str) -> Schema:
+    """A schema as it is kept; reading TOML takes longer than all else of a page."""
+    return Schema.from_toml(text)

@@ -1,10 +1,10 @@
-"""The table of datasets; a place of data is in it, and no value of the data."""
+"""The tables of datasets and of what was taken over from releases; places of data are in them, and no value of them."""
 
 import sqlalchemy as sa
 
 from sfumato.server.database import METADATA
 
-__all__ = ["DATASETS"]
+__all__ = ["DATASETS", "RESTATED"]
 
 DATASETS = sa.Table(
     "datasets",
@@ -20,4 +20,14 @@ DATASETS = sa.Table(
     sa.Column("closed", sa.Float),
     sa.Column("purpose", sa.String(500)),
     sa.Column("recipient", sa.String(500)),
+)
+RESTATED = sa.Table(  # parts of declarations that follow from private releases
+    "restated_datasets",
+    METADATA,
+    sa.Column("name", sa.String(500), primary_key=True),
+    sa.Column("edition", sa.String(500), primary_key=True),
+    sa.Column("release", sa.String(100), primary_key=True),
+    sa.Column("said", sa.Text, nullable=False),
+    sa.Column("by", sa.String(100), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
 )

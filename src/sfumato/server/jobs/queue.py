@@ -22,7 +22,7 @@ from sfumato.errors import NotDeclared, Refused
 from sfumato.server.database import Database
 from sfumato.server.jobs.tables import JOBS, WORKS
 
-__all__ = ["Job", "JobOutcome", "JobQueue", "Slots"]
+__all__ = ["MOST_ATTEMPTS", "Job", "JobOutcome", "JobQueue", "Slots"]
 
 MOST_ATTEMPTS = 3
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+from collections import OrderedDict
 from fractions import Fraction
 from typing import IO, Any  # what JSON holds
 
@@ -21,6 +22,9 @@ from sfumato.vault import Vault
 
 __all__ = ["answered", "main"]
 
+OF_A_VAULT = ("owner", "account", "unit", "key", "purpose", "recipient", "reads", "datasets")
+MOST_VAULTS = 8
+
 
 def answered(task: dict[str, Any]) -> dict[str, Any]:
     """Release one question; the identifier of what was released, or in our own words why nothing was.
@@ -29,17 +33,7 @@ def answered(task: dict[str, Any]) -> dict[str, Any]:
     reply. Sensitive: what lies at the places of the task.
     """
     try:
-        vault = Vault(
-            unit=DECLARATIONS.decode(task["unit"], "unit"),
-            ledger=task["owner"],
-            account=task["account"],
-            key=task["key"],
-            purpose=task["purpose"],
-            recipient=task["recipient"],
-            reads=None if task["reads"] is None else tuple(task["reads"]),
-        )
-        for held in task["datasets"]:
-            vault.table(held["place"], schema=Schema.from_toml(held["schema"]))
+        vault = _VAULTS.opened(task)
         query = DECLARATIONS.decode(parse(task["query"]), "question")
         limit = task["limit"]
         gate = vault if limit is None else vault.limited(Limit(groups=limit[0], rows_per_group=limit[1]))
@@ -52,10 +46,51 @@ def answered(task: dict[str, Any]) -> dict[str, Any]:
             even_if_useless=task["even_if_useless"],
         )
     except SfumatoError as wrong:
+        _VAULTS.forget()
         return {"released": None, "words": str(wrong)}
     except Exception:  # noqa: BLE001 - whatever it says may quote data
+        _VAULTS.forget()
         return {"released": None, "words": ""}
     return {"released": release.statement.identifier, "words": ""}
+
+
+class _KeptVaults:
+    """The vaults of the last jobs: whoever pays, for what, and the data as declared are part of what each is known by.
+
+    A table is then opened once, and one whose file has changed since is refused, as in every vault that is kept.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Vault] = OrderedDict()
+
+    def opened(self, task: dict[str, Any]) -> Vault:
+        """The vault of a job."""
+        key = json.dumps([task[name] for name in OF_A_VAULT], sort_keys=True)
+        vault = self._kept.get(key)
+        if vault is None:
+            vault = Vault(
+                unit=DECLARATIONS.decode(task["unit"], "unit"),
+                ledger=task["owner"],
+                account=task["account"],
+                key=task["key"],
+                purpose=task["purpose"],
+                recipient=task["recipient"],
+                reads=None if task["reads"] is None else tuple(task["reads"]),
+            )
+            for held in task["datasets"]:
+                vault.table(held["place"], schema=Schema.from_toml(held["schema"]))
+            self._kept[key] = vault
+        self._kept.move_to_end(key)
+        while len(self._kept) > MOST_VAULTS:
+            self._kept.popitem(last=False)
+        return vault
+
+    def forget(self) -> None:
+        """Begin anew, after something went wrong."""
+        self._kept.clear()
+
+
+_VAULTS = _KeptVaults()
 
 
 def warm_up() -> None:

@@ -1,7 +1,8 @@
 """Administration: who may sign in and as what, how the service is, and why somebody may open a page or charge."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Form, HTTPException, Request
@@ -9,7 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from sfumato.core.exact import decimal_up
 from sfumato.errors import SfumatoError
-from sfumato.governance.health import health
+from sfumato.governance.health import Health, health
 from sfumato.server.identity.people import Person, charges, listed
 from sfumato.server.identity.secrets import new_secret
 from sfumato.server.rendering import MenuLink, render
@@ -96,6 +97,8 @@ class HealthPage:
 
     down: bool
     facts: tuple[tuple[str, str], ...]
+    held: tuple[tuple[str, str, str, str], ...]
+    """Charges without an answer whose slot is over: the entry, the account, ε, and for how long."""
     near: tuple[tuple[str, float, str], ...]
     attention: tuple[str, ...]
 
@@ -199,7 +202,7 @@ def how_it_is(*, request: Request, service: AskedService) -> Response:
     try:
         found = health(service.ledger)
     except SfumatoError:
-        return render(request, "admin/health.html", HealthPage(down=True, facts=(), near=(), attention=()))
+        return render(request, "admin/health.html", HealthPage(down=True, facts=(), held=(), near=(), attention=()))
     facts = (
         (say("admin.entries"), f"{found.entries:,}"),
         (say("admin.unanchored"), f"{found.unanchored:,}"),
@@ -213,10 +216,19 @@ def how_it_is(*, request: Request, service: AskedService) -> Response:
     page = HealthPage(
         down=False,
         facts=facts,
+        held=tuple(_held(service, found)),
         near=tuple((f"{kind} {name}", float(share), f"{float(share):.0%}") for kind, name, share in used),
         attention=found.attention(),
     )
     return render(request, "admin/health.html", page)
+
+
+def _held(service: Service, found: Health) -> Iterator[tuple[str, str, str, str]]:
+    """Open charges whose slot is over; while it is not, how long an answer takes would be seen."""
+    for charge in found.held:
+        if charge.seconds > 2 * service.settings.slot_seconds:
+            age = str(timedelta(seconds=charge.seconds))
+            yield f"{charge.number:,}", charge.account, decimal_up(charge.cost.epsilon), age
 
 
 def _by_role(say: Say, person: Person, route: str, allowed: frozenset[ServiceRole]) -> Reason:

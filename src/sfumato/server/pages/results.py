@@ -31,7 +31,7 @@ from sfumato.server.works.answers import read_again, work_of
 from sfumato.server.works.downloads import study_picture
 from sfumato.server.works.forms import WorkForm
 
-__all__ = ["MENU", "ROUTES", "router"]
+__all__ = ["MENU", "ROUTES", "EndedPage", "router", "waiting_page"]
 
 router = APIRouter()
 ANALYSTS = frozenset({ServiceRole.ANALYST})
@@ -123,7 +123,7 @@ def question(*, request: Request, name: str, service: AskedService, visitor: Ask
     desk = desk_of(service)
     job = desk.job(visitor, name)
     if job.outcome is JobOutcome.PENDING:
-        return _waiting(request, job, service.now())
+        return waiting_page(request, job, service.now())
     if job.outcome is not JobOutcome.RELEASED:
         ended = EndedPage(
             title=job.title,
@@ -200,7 +200,8 @@ def job_row(request: Request, job: Job) -> JobRow:
     )
 
 
-def _waiting(request: Request, job: Job, now: float) -> Response:
+def waiting_page(request: Request, job: Job, now: float) -> Response:
+    """The page of a question before its deadline: it says when that is, and nothing of the outcome."""
     seconds = max(1, round(job.ends - now + 0.5))
     page = WaitingPage(
         title=job.title,

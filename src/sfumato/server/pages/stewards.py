@@ -1,4 +1,4 @@
-"""Stewards' pages: which data are declared, onboarding a file, what is public of it, its versions, and closing one.
+"""Stewards' pages: which data are declared, onboarding a file or a table, what is public of it, versions, closing.
 
 No page of these shows a value of the data, and none reads a row: a draft is made from the head of a file alone.
 """
@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Form, HTTPException, Request, UploadFile
@@ -19,8 +20,10 @@ from sfumato.core.units import user
 from sfumato.errors import InvalidInput, Refused, SfumatoError
 from sfumato.governance.consent import Ground, HipaaBasis, SpecialCategory, Terms
 from sfumato.governance.overview import Held, overview
+from sfumato.server.datasets.databases import is_table
 from sfumato.server.datasets.onboarding import (
     DraftColumn,
+    check_table,
     columns_of,
     drafted,
     new_place,
@@ -44,6 +47,7 @@ ROUTES = {
     "data": STEWARD,
     "data.new": STEWARD,
     "data.upload": STEWARD,
+    "data.table": STEWARD,
     "data.declare": STEWARD,
     "data.show": STEWARD | {ServiceRole.AUDITOR},
     "data.close": STEWARD,
@@ -73,10 +77,14 @@ class DataPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadPage:
-    """The form that takes a file; ``like`` is the dataset whose new version it is."""
+    """The forms that take a file or a table; ``like`` is the dataset whose new version it is.
+
+    ``databases`` are those of the settings, each with its tables, or None where it cannot be asked now.
+    """
 
     like: str | None
     most: str
+    databases: tuple[tuple[str, tuple[str, ...] | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +133,9 @@ class DatasetPage:
     vetoed_by: str | None
     approved: bool
     schema: str
+    restated: tuple[tuple[str, str, str, str], ...]
+    """What was taken over from releases: what it says, by whom, when, and the release."""
+    standing: bool
     may_change: bool
 
 
@@ -136,10 +147,12 @@ def data(*, request: Request, service: AskedService) -> Response:
 
 @router.get("/data/new", name="data.new")
 def new(*, request: Request, service: AskedService, like: str | None = None) -> Response:
-    """The form that takes a file."""
+    """The forms that take a file or a table."""
     known = like if like is not None and like in service.datasets else None
     most = f"{service.settings.upload_bytes / 2**20:,.0f} MiB"
-    return render(request, "data/upload.html", UploadPage(like=known, most=most))
+    held = service.datasets.databases
+    listed = tuple((name, held.tables(name)) for name in held.names)
+    return render(request, "data/upload.html", UploadPage(like=known, most=most, databases=listed))
 
 
 @router.post("/data/new", name="data.upload")
@@ -156,18 +169,23 @@ def upload(
     except SfumatoError:
         place.unlink(missing_ok=True)
         raise
-    said = {"relation": "add/remove", "until": _next_year(service), "ground": Ground.PUBLIC_TASK.value}
-    if earlier is not None and earlier.limit is not None:
-        held = service.datasets[like]
-        said |= {
-            "name": like,
-            "groups": str(earlier.limit.groups),
-            "rows": str(earlier.limit.rows_per_group),
-            "people": str(earlier.population or ""),
-            "population": held.population,
-            "relation": held.relation,
-        }
-    return render(request, "data/onboard.html", _form(service, place.name, columns, said, wrong=None))
+    return render(request, "data/onboard.html", _form(service, place.name, columns, _said(service, like), wrong=None))
+
+
+@router.post("/data/table", name="data.table")
+def table(
+    *,
+    request: Request,
+    service: AskedService,
+    database: Annotated[str, Form(max_length=40)],
+    table: Annotated[str, Form(max_length=300)],
+    like: Annotated[str, Form(max_length=500)] = "",
+) -> Response:
+    """Show the form about a table of a database that the settings name; its catalogue is asked, and no row is read."""
+    place = service.datasets.databases.place(database, table)
+    earlier = service.datasets[like].schema if like and like in service.datasets else None
+    columns = drafted(service.datasets.databases.opened(place), earlier)
+    return render(request, "data/onboard.html", _form(service, place, columns, _said(service, like), wrong=None))
 
 
 @router.post("/data/declare", name="data.declare")
@@ -254,6 +272,11 @@ def _dataset(service: Service, versions: tuple[HeldDataset, ...], *, may_change:
         vetoed_by=", ".join(held.vetoed_by) or None,
         approved=_approved(service, newest.name),
         schema=newest.schema.to_toml(),
+        restated=tuple(
+            (each.said, each.by, written(each.at), each.release)
+            for each in service.datasets.restated(newest.name, newest.edition)
+        ),
+        standing=newest.name in service.datasets,
         may_change=may_change,
     )
 
@@ -264,6 +287,23 @@ def _column(schema: Schema, place: int) -> ColumnRow:
     shown = ", ".join(map(str, column.keys[:12])) + (f", … ({len(column.keys):,})" if len(column.keys) > 12 else "")
     bounds = "" if column.bounds is None else f"{column.bounds[0]} – {column.bounds[1]}"
     return ColumnRow(name=column.name, kind=kind, keys=shown, bounds=bounds, person=column.name == schema.unit)
+
+
+def _said(service: Service, like: str) -> dict[str, str]:
+    """What the form about new data says at first; of a new version of some data what was said of the last one."""
+    earlier = service.datasets[like].schema if like and like in service.datasets else None
+    said = {"relation": "add/remove", "until": _next_year(service), "ground": Ground.PUBLIC_TASK.value}
+    if earlier is not None and earlier.limit is not None:
+        held = service.datasets[like]
+        said |= {
+            "name": like,
+            "groups": str(earlier.limit.groups),
+            "rows": str(earlier.limit.rows_per_group),
+            "people": str(earlier.population or ""),
+            "population": held.population,
+            "relation": held.relation,
+        }
+    return said
 
 
 def _form(
@@ -289,7 +329,7 @@ def _form(
 def _declared(request: Request, service: Service, by: str, said: dict[str, str]) -> Response:
     """Declare what a form says, or show it again with what stands against it."""
     file = said.get("file", "")
-    place = place_of(service.data, file)
+    place: str | Path = _table_of(service, file) if is_table(file) else place_of(service.data, file)
     columns = columns_of(said, int(said["count"]) if said.get("count", "").isdecimal() else 0)
     try:
         schema = schema_of(
@@ -300,6 +340,8 @@ def _declared(request: Request, service: Service, by: str, said: dict[str, str])
             rows_per_group=said.get("rows", ""),
             population=said.get("people", ""),
         )
+        if is_table(file):
+            check_table(service.datasets.databases.opened(file), schema)
         purpose, recipient = _agreed(service, schema, said)
         service.datasets.declare(
             schema,
@@ -314,6 +356,12 @@ def _declared(request: Request, service: Service, by: str, said: dict[str, str])
     except SfumatoError as wrong:
         return render(request, "data/onboard.html", _form(service, file, columns, said, wrong=str(wrong)), status=422)
     return RedirectResponse(str(request.app.url_path_for("data.show", name=str(schema.name))), 303)
+
+
+def _table_of(service: Service, place: str) -> str:
+    """A table of a database that the settings name, as the form kept it."""
+    name, _, table = place.partition(":")[2].partition("/")
+    return service.datasets.databases.place(name, table)
 
 
 def _cap(service: Service, schema: Schema, said: Mapping[str, str]) -> Budget:

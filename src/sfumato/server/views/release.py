@@ -6,6 +6,7 @@ It says nothing of the account that paid for it and of the purpose that was stat
 import json
 import shlex
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from sfumato.core.documents import Json
@@ -20,7 +21,7 @@ from sfumato.reports.limited import covers
 from sfumato.reports.page import file_name
 from sfumato.reports.particulars import asked, particulars
 from sfumato.reports.plots.areas import areas_of
-from sfumato.reports.publication import Publication, standing
+from sfumato.reports.publication import Grounds, Publication, standing
 from sfumato.reports.sheet import Sheet, sheet
 from sfumato.server.views.gate import PlannedFor, Published
 from sfumato.server.views.written import spent
@@ -37,7 +38,7 @@ __all__ = [
     "row_of_release",
 ]
 
-MOST_ROWS, MOST_RAW = 2_000, 2_000
+MOST_ROWS, MOST_RAW, MOST_PAGES = 2_000, 2_000, 128
 OWN_FACTS = ("account", "ledger")
 """What a certificate states and a page for everybody does not repeat."""
 AREAS = ".areas.json"
@@ -134,14 +135,42 @@ def release_page(published: Published, language: str, *, areas: Path | None = No
 
     Guarantee: what is not on record for publication never comes this far; refused otherwise.
     """
-    release = published.release
-    shown = standing(release, published.grounds, languages=(language,))
+    return replace(
+        _unchanging(_SameRelease(published.release), published.grounds, language),
+        row=row_of(published, language),
+        approved=tuple(
+            (each.proposal.number, () if each.decision is None else each.decision.yes)
+            for each in published.charge.approvals
+        ),
+        later=tuple(f"{each.place.at[:10]} {each.what}" for each in published.charge.later),
+        pictures=pictures_of(published.release, area_file(areas, published.release)),
+    )
+
+
+class _SameRelease:
+    """One release, and no other that is like it."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+
+    def __hash__(self) -> int:
+        return id(self.release)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameRelease) and other.release is self.release
+
+
+@lru_cache(maxsize=MOST_PAGES)
+def _unchanging(same: _SameRelease, grounds: Grounds, language: str) -> ReleasePage:
+    """What follows from a release and its grounds alone, which is most of its page and of the work for it."""
+    release = same.release
+    shown = standing(release, grounds, languages=(language,))
     if not isinstance(shown, Publication):
         raise InvalidInput("this release is a draft; nothing was shown.")
     lead, *meaning = shown.text(language, "public").split("\n\n")
     columns, each = columns_of(release), release.statement.identifier
     return ReleasePage(
-        row=row_of(published, language),
+        row=row_of_release(release, language),
         lead=lead,
         meaning=tuple(meaning),
         recorded=shown.recorded(language),
@@ -155,12 +184,9 @@ def release_page(published: Published, language: str, *, areas: Path | None = No
             for name, fact in particulars(release, language)
             if name not in OWN_FACTS
         ),
-        approved=tuple(
-            (each.proposal.number, () if each.decision is None else each.decision.yes)
-            for each in published.charge.approvals
-        ),
-        later=tuple(f"{each.place.at[:10]} {each.what}" for each in published.charge.later),
-        pictures=pictures_of(release, area_file(areas, release)),
+        approved=(),
+        later=(),
+        pictures=(),
         command=f"sfumato verify {shlex.quote(file_name(release.statement.dataset, each))} --key ledger.key.pub",
     )
 

@@ -42,7 +42,7 @@ class WorkOffer:
 def offered(asker: Asker, account: str, form: WorkForm, said: Mapping[str, str]) -> WorkOffer:
     """The offer for a form at the precision that fields say; refused in words that help where it cannot be asked."""
     schema = asker.held(form.dataset).schema
-    table, limit = asker.foreseen(account, form.dataset), form.chosen.limit(schema)
+    table, limit = asker.table(account, form.dataset), form.chosen.limit(schema)
     if isinstance(form, SyntheticForm):
         precision = Precision.read({**said, "margin": "", "rows": ""})
         spend = Budget.asked(epsilon=precision.epsilon or 0, delta=precision.delta)
