@@ -25,7 +25,9 @@ from tests.parts import boxes
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
-TOP = tuple(REPOSITORY / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))
+TOP = tuple(
+    REPOSITORY / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+)
 PAGES = (*TOP, *sorted(DOCS.rglob("*.md")))
 FENCE = re.compile(r"^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SOURCE_PATH = re.compile(r"`((?:src|tests|docs|claims|benchmarks|scripts|examples)/[\w./-]+\.\w+)`")
@@ -153,6 +155,8 @@ def test_every_command_shown_exists() -> None:
                 assert known, f"{line}: there is no such command"
                 options = {word for word in words if word.startswith("--")}
                 assert options <= COMMANDS[max(known, key=len)], line
+            case "pip":
+                assert words[1] == "install", line  # the extras that are named: test_readmes.py
             case "mkdir":
                 assert len(words) > 1, line
             case "cd":
