@@ -2,10 +2,7 @@
 
 import contextlib
 import io
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -250,22 +247,3 @@ def test_the_picture_shows_what_the_code_draws() -> None:
     drawn = counts_by_region().to_dict()
     rows = drawn["data"]["values"] if "values" in drawn.get("data", {}) else drawn["layer"][0]["data"]["values"]
     assert [row["group"] for row in rows] == list(REGIONS)
-
-
-@pytest.mark.long  # make docs builds it as strictly
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    pytest.importorskip("mkdocstrings", reason="the site needs the docs extra")
-    site = tmp_path / "site"
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)],
-        cwd=REPOSITORY,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    outside = re.compile(r"""<(?:link|script|img)\b[^>]*\b(?:src|href)=["'](?:https?:)?//(?!keepachangelog)""")
-    pages = list(site.rglob("*.html"))
-    assert len(pages) >= len(list(DOCS.rglob("*.md")))
-    assert [page.name for page in pages if outside.search(page.read_text("utf-8"))] == [], "a page loads from outside"
