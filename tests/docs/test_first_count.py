@@ -12,10 +12,10 @@ from sfumato.demo.network import generate
 from tests.docs.test_docs import REPOSITORY, blocks
 
 README = REPOSITORY / "README.md"
-MOST_LINES = 5
+MOST_LINES = 6
 
 
-def test_it_takes_at_most_five_lines_of_python() -> None:
+def test_it_takes_at_most_six_lines_of_python() -> None:
     first = next(block.body for block in blocks(README, "python") if ".release(" in block.body)
     lines = [line for line in first.splitlines() if line.strip()]
     assert len(lines) <= MOST_LINES

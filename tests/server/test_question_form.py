@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.engines.expressions import Type
 from sfumato.errors import InvalidInput, NotDeclared, SfumatoError
 from sfumato.server.asking.form import MEASURES, OPERATORS, QuestionForm, group_choices
-from sfumato.server.asking.offers import _no_rows
+from sfumato.server.asking.offers import no_rows
 from sfumato.tables.column_facts import ColumnFacts
 from sfumato.tables.schema import Schema
 from sfumato.tables.table import Table
@@ -37,7 +37,7 @@ SCHEMA = Schema(
 @cache
 def declared() -> Table:
     vault = sf.Vault(unit=sf.user("patient_id", relation="add/remove"), budget=sf.Budget(epsilon=1), name="x")
-    return vault.table(_no_rows(SCHEMA), schema=SCHEMA)
+    return vault.table(no_rows(SCHEMA), schema=SCHEMA)
 
 
 @pytest.fixture
