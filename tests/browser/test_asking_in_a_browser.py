@@ -6,11 +6,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sfumato as sf
+from sfumato.errors import SfumatoError
+from sfumato.reports.verify import parsed, verify
 from tests import parts
 
 parts.package("fastapi")
@@ -155,3 +159,28 @@ def test_every_field_has_a_label_and_the_page_its_language(
         assert levels[0] == 1
         assert levels.count(1) == 1
         assert complaints == []
+
+
+def test_a_token_made_in_a_browser_opens_sf_connect(chromium: Any, served: tuple[Any, str]) -> None:
+    service, address = served
+    with visiting(chromium, served, script=False) as (page, complaints):
+        page.goto(f"{address}/account")
+        page.locator("#label").fill("my notebook")
+        page.get_by_role("button", name="Make the token").click()
+        token = page.locator("pre.secret").inner_text().strip()
+        assert complaints == []
+    before = service.ledger.balance(ACCOUNT).spent.epsilon
+    with sf.connect(address, token=token, account=ACCOUNT) as home:
+        asked = home.table("visits").group_by("ward").count()
+        assert asked.preview(epsilon="1/4").spend.epsilon == Fraction(1, 4)
+        release = asked.release(epsilon="1/4")
+    assert service.ledger.balance(ACCOUNT).spent.epsilon - before == Fraction(1, 4)
+    assert verify(parsed(release.certificate.text), key=service.release_public_key).authenticated
+    assert CANARY not in release.certificate.text
+    with visiting(chromium, served, script=True) as (page, complaints):
+        page.goto(f"{address}/account")
+        page.get_by_role("button", name="Revoke").first.click()
+        page.wait_for_load_state()
+        assert complaints == []
+    with pytest.raises(SfumatoError):
+        sf.connect(address, token=token)

@@ -7,7 +7,7 @@ from public facts, and every answer is a certificate that is verified before it 
 import time
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any  # what JSON holds
+from typing import Any, Self  # what JSON holds
 from urllib.parse import urlsplit
 
 from sfumato import errors
@@ -35,8 +35,27 @@ class ServiceConnection(Connection):
     """The tables of a service, as stubs; whatever is released through them is charged to one account.
 
     It has what a vault has: ``table(name)``, ``sql(…)``, ``budget``, ``left``. Guarantee: no row comes here; what is
-    believed is a certificate that verifies. Assumes: whoever answers at the address is the service.
+    believed is a certificate that verifies. Assumes: whoever answers at the address is the service. It holds a line to
+    the service until :meth:`close`, or the end of its ``with`` block.
     """
+
+    def __init__(self, channel: "_HttpChannel") -> None:
+        self._held = channel
+        try:
+            super().__init__(channel)
+        except BaseException:
+            channel.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the line to the service; what was released stays."""
+        self._held.close()
 
     def __repr__(self) -> str:
         return f"<Connection to a service, charged to {self.account!r}: {', '.join(self._schemas)}>"
@@ -78,6 +97,10 @@ class _HttpChannel:
             transport=transport,
         )
         self._account = account
+
+    def close(self) -> None:
+        """Close the line."""
+        self._line.close()
 
     def __call__(self, request: Document) -> Document:
         try:
