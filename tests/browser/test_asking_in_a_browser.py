@@ -22,6 +22,7 @@ parts.package("uvicorn")
 
 from sfumato.core.budget import Budget  # noqa: E402 - after what may be missing
 from sfumato.server.app import make_app  # noqa: E402
+from tests.browser.accessibility import broken_rules  # noqa: E402
 from tests.server.asked_services import ACCOUNT, CANARY, furnished  # noqa: E402
 
 WIDE, PHONE = 1280, 390
@@ -122,6 +123,7 @@ def test_from_a_margin_to_an_answer_its_plot_and_its_file(chromium: Any, served:
         picture = page.locator("figure.answer img")
         picture.scroll_into_view_if_needed()
         assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100 if script else True
+        assert broken_rules(page) == []
         with page.expect_download() as file:
             page.get_by_role("link", name="Certificate").click()
         assert json.loads(file.value.path().read_text("utf-8"))["kind"] == "certificate"
