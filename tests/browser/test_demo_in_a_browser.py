@@ -37,7 +37,7 @@ NO_PAGES = frozenset(
         *("ask.offer", "live.chart", "question.download", "question.picture", "static"),
         *("audit.certificate", "audit.export", "audit.head", "audit.receipt", "board.paper", "board.veto_paper"),
         *("operation.alive", "operation.health", "operation.metrics", "identity.provider", "identity.provider.back"),
-        *("public.certificate", "public.picture", "public.plan_table", "public.registry"),
+        *("public.certificate", "public.picture", "public.plan_table", "public.registry", "api.description"),
         *("research.release", "research.trial_paper"),
     )
 )
