@@ -7,7 +7,7 @@ from public facts, and every answer is a certificate that is verified before it 
 import time
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Self  # what JSON holds
+from typing import Any  # what JSON holds
 from urllib.parse import urlsplit
 
 from sfumato import errors
@@ -46,12 +46,6 @@ class ServiceConnection(Connection):
         except BaseException:
             channel.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the line to the service; what was released stays."""
