@@ -6,11 +6,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sfumato as sf
+from sfumato.errors import SfumatoError
+from sfumato.reports.verify import parsed, verify
 from tests import parts
 
 parts.package("fastapi")
@@ -18,6 +22,7 @@ parts.package("uvicorn")
 
 from sfumato.core.budget import Budget  # noqa: E402 - after what may be missing
 from sfumato.server.app import make_app  # noqa: E402
+from tests.browser.accessibility import broken_rules  # noqa: E402
 from tests.server.asked_services import ACCOUNT, CANARY, furnished  # noqa: E402
 
 WIDE, PHONE = 1280, 390
@@ -118,6 +123,7 @@ def test_from_a_margin_to_an_answer_its_plot_and_its_file(chromium: Any, served:
         picture = page.locator("figure.answer img")
         picture.scroll_into_view_if_needed()
         assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100 if script else True
+        assert broken_rules(page) == []
         with page.expect_download() as file:
             page.get_by_role("link", name="Certificate").click()
         assert json.loads(file.value.path().read_text("utf-8"))["kind"] == "certificate"
@@ -155,3 +161,28 @@ def test_every_field_has_a_label_and_the_page_its_language(
         assert levels[0] == 1
         assert levels.count(1) == 1
         assert complaints == []
+
+
+def test_a_token_made_in_a_browser_opens_sf_connect(chromium: Any, served: tuple[Any, str]) -> None:
+    service, address = served
+    with visiting(chromium, served, script=False) as (page, complaints):
+        page.goto(f"{address}/account")
+        page.locator("#label").fill("my notebook")
+        page.get_by_role("button", name="Make the token").click()
+        token = page.locator("pre.secret").inner_text().strip()
+        assert complaints == []
+    before = service.ledger.balance(ACCOUNT).spent.epsilon
+    with sf.connect(address, token=token, account=ACCOUNT) as home:
+        asked = home.table("visits").group_by("ward").count()
+        assert asked.preview(epsilon="1/4").spend.epsilon == Fraction(1, 4)
+        release = asked.release(epsilon="1/4")
+    assert service.ledger.balance(ACCOUNT).spent.epsilon - before == Fraction(1, 4)
+    assert verify(parsed(release.certificate.text), key=service.release_public_key).authenticated
+    assert CANARY not in release.certificate.text
+    with visiting(chromium, served, script=True) as (page, complaints):
+        page.goto(f"{address}/account")
+        page.get_by_role("button", name="Revoke").first.click()
+        page.wait_for_load_state()
+        assert complaints == []
+    with pytest.raises(SfumatoError):
+        sf.connect(address, token=token)

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/tour.md: the demonstration as people of several roles see it, by a browser without a window.
+"""Takes the pictures of docs/tour.md: the demonstration as people of several roles see it, in a real browser.
 
 Run it as: python -m tests.docs.tour [FOLDER], where FOLDER holds a demonstration that was made before, or none.
 """
@@ -21,7 +21,8 @@ __all__ = ["FOLDER", "MOST_BYTES", "PICTURES"]
 FOLDER = Path(__file__).parents[2] / "docs" / "images" / "tour"
 MOST_BYTES = 150_000
 DESKTOP, PHONE = (1440, 900), (390, 844)
-ASKED = f"/ask/visits?measure=count&group1=region&where1_column=diagnosis&where1_operator==&where1_value=ILI&account={quote(HEART)}"
+ILL = "where1_column=diagnosis&where1_operator==&where1_value=ILI"
+ASKED = f"/ask/visits?measure=count&group1=region&{ILL}&account={quote(HEART)}"
 
 
 @dataclass(frozen=True, kw_only=True)

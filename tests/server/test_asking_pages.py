@@ -96,6 +96,7 @@ def test_what_is_more_than_is_left_looks_like_a_decision_and_not_like_an_error(
     assert "This is more than is left" in text
     assert "Ask for ε = " in text
     assert "instead" in text
+    assert "Propose to the board" not in text, "no board is seated here"
     assert not [
         word for word in ("error", "Error", "denied", "forbidden", "failed", "attention") if word in panel(text)
     ]

@@ -35,8 +35,21 @@ class ServiceConnection(Connection):
     """The tables of a service, as stubs; whatever is released through them is charged to one account.
 
     It has what a vault has: ``table(name)``, ``sql(…)``, ``budget``, ``left``. Guarantee: no row comes here; what is
-    believed is a certificate that verifies. Assumes: whoever answers at the address is the service.
+    believed is a certificate that verifies. Assumes: whoever answers at the address is the service. It holds a line to
+    the service until :meth:`close`, or the end of its ``with`` block.
     """
+
+    def __init__(self, channel: "_HttpChannel") -> None:
+        self._held = channel
+        try:
+            super().__init__(channel)
+        except BaseException:
+            channel.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the line to the service; what was released stays."""
+        self._held.close()
 
     def __repr__(self) -> str:
         return f"<Connection to a service, charged to {self.account!r}: {', '.join(self._schemas)}>"
@@ -78,6 +91,10 @@ class _HttpChannel:
             transport=transport,
         )
         self._account = account
+
+    def close(self) -> None:
+        """Close the line."""
+        self._line.close()
 
     def __call__(self, request: Document) -> Document:
         try:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from sfumato.core.budget import Budget
 from sfumato.core.certificate import Certificate
@@ -97,6 +97,15 @@ class Connection:
         self.unit, self.key = welcome.unit, welcome.key
         self._schemas = {table.name: Schema.from_toml(table.schema) for table in welcome.tables}
         self._tables: dict[str, Table] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the line, where it is one that is held; that of a script ends with the script."""
 
     def __repr__(self) -> str:
         return f"<Connection to the project {self.project!r}: {', '.join(self._schemas)}>"

@@ -41,10 +41,10 @@ class InventedArrivals:
         """Write what is missing of the last hour, then go on second by second."""
         import numpy as np
 
-        # Seeded and insecure: it invents fictional people. Noise never comes from it.
-        self._draw = np.random.default_rng(2026)
         self._stopping.clear()
         now = datetime.now(UTC).timestamp()
+        # Insecure: it invents fictional people, others at each start. Noise never comes from it.
+        self._draw = np.random.default_rng(int(now))
         last = self._place.stat().st_mtime if self._place.is_file() else 0.0
         self._write(max(last, now - BEFORE), now)
         self._thread = threading.Thread(target=self._go_on, args=(now,), name="invented arrivals", daemon=True)

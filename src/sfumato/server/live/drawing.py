@@ -8,17 +8,18 @@ from sfumato.server.live.feeds import LiveStream, StreamPoint
 
 __all__ = ["Mark", "StreamDrawing", "drawn"]
 
-WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 900, 340, 104, 16, 14, 40
+WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 900, 340, 104, 16, 22, 40
 MOST_POINTS = 600
 STEPS = (1, 2, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A mark on an axis, and what it says."""
+    """A mark on an axis, and what it says; one that is ``minor`` says it where there is room."""
 
     at: float
     words: str
+    minor: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,10 @@ def drawn(stream: LiveStream, points: Sequence[StreamPoint]) -> StreamDrawing | 
         line=" ".join(f"{across(each.step)},{up(each.total)}" for each in chosen),
         band=" ".join([*upper, *lower]),
         end=(across(last), up(chosen[-1].total)),
-        levels=tuple(Mark(at=up(value), words=f"{value:,.0f}") for value in marks),
+        levels=tuple(
+            Mark(at=up(value), words=f"{value:,.0f}", minor=bool(round(value / (marks[1] - marks[0])) % 2))
+            for value in marks
+        ),
         times=tuple(
             Mark(at=across(step), words=when(stream, step)) for step in sorted({first, (first + last) // 2, last})
         ),
