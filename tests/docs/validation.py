@@ -55,6 +55,7 @@ a { color: inherit; text-decoration: none; }
 table { border-collapse: collapse; width: 100%; margin: .8em 0; }
 th, td { border: 0; border-bottom: .5pt solid #b9c4d2; padding: 3pt 6pt; text-align: left; vertical-align: top; }
 tr { break-inside: avoid; }
+:lang(zh) em { font-style: normal; font-weight: 600; }
 td:empty { min-width: 40%; height: 2.4em; }
 code, pre { font: 9pt "Noto Sans Mono", monospace; } pre { background: #f4f6f9; padding: 6pt; }
 """
