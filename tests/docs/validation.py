@@ -11,8 +11,6 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
-import markdown
-
 from sfumato.reports.browser import print_pdf
 from sfumato.version import __version__
 from tests.alpha import LIMIT
@@ -87,6 +85,8 @@ def digest(language: str) -> str:
 
 def document(language: str) -> str:
     """The page as HTML that needs nothing else; comments and the addresses of other pages are left out."""
+    import markdown
+
     text = re.sub(r"<!--.*?-->", "", PAGES[language].read_text("utf-8"), flags=re.DOTALL)
     body = markdown.markdown(text, extensions=["tables", "fenced_code", "attr_list", "md_in_html"])
     body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)
