@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # Without the compiled files every process that a test starts compiles the package anew, and every worker all tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test bare-check coverage test-all lint docs structure claims bench bench-smoke lock clean
+.PHONY: run test bare-check coverage test-all lint docs structure claims report dist bench bench-smoke lock clean
 
 run: $(READY)            ## set up, then: private releases with error bars and a report from a generated hospital network
 	$(BIN)/sfumato demo
@@ -41,8 +41,15 @@ docs: $(READY)           ## build the documentation; a warning is an error
 structure: $(READY)      ## draw docs/explanation/architecture.md from the imports
 	$(BIN)/python scripts/structure.py
 
-claims: $(READY)         ## run the claim tests and write docs/claims.md
+claims: $(READY)         ## run the claim tests and write docs/claims.md and docs/validation.md
 	$(BIN)/python scripts/claims.py
+
+report: $(READY)         ## write the validation report, as pages and as PDF (needs a browser)
+	$(BIN)/python -m tests.docs.validation
+
+dist: $(READY)           ## build wheel and sdist into dist, and write the bill of materials
+	$(BIN)/python scripts/sbom.py
+	$(BIN)/python scripts/distribution.py dist
 
 bench: $(READY)          ## measure; writes benchmarks/results/*.json
 	$(BIN)/python -m benchmarks

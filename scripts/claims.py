@@ -1,4 +1,4 @@
-"""Run the tests of all claims and write docs/claims.md from their results.
+"""Run the tests of all claims and write docs/claims.md from their results, and the validation report from that.
 
 With ``--from FILE`` the results are those that ``pytest --claims-report FILE`` wrote, and nothing is run.
 Fails when a claim fails, or when an owner listed as finished still has an open claim.
@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.claims.catalogue import load
 from tests.claims.page import Tests, page, problems
+from tests.docs import validation
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "claims.md"
@@ -37,6 +38,7 @@ def main() -> int:
     catalogue = load()
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(catalogue, tests), encoding="utf-8")
+    validation.write()
     found = problems(catalogue, tests)
     for problem in found:
         print(problem)

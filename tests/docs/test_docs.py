@@ -87,6 +87,8 @@ SLOW = {  # chains of draws, models that are trained, many pictures, and tutoria
     *("docs/how-to/several-tables.md", "docs/how-to/plans.md", "docs/how-to/compute-with-releases.md"),
     *("docs/how-to/engines.md", "docs/how-to/private-key-discovery.md", "docs/how-to/synthetic-graph.md"),
     "docs/explanation/anonymisation.md",
+    *("README.zh-CN.md", "docs/zh/analyst.md"),  # their code is that of the English pages, by a test
+    "docs/gallery.md",
     *("docs/explanation/semantics-of-predicates.md", "docs/reference/learning.md", "docs/reference/streams.md"),
     *(
         "docs/how-to/from-opacus.md",

@@ -11,8 +11,6 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
-import markdown
-
 from sfumato.reports.browser import print_pdf
 from sfumato.version import __version__
 from tests.alpha import LIMIT
@@ -55,6 +53,7 @@ a { color: inherit; text-decoration: none; }
 table { border-collapse: collapse; width: 100%; margin: .8em 0; }
 th, td { border: 0; border-bottom: .5pt solid #b9c4d2; padding: 3pt 6pt; text-align: left; vertical-align: top; }
 tr { break-inside: avoid; }
+:lang(zh) em { font-style: normal; font-weight: 600; }
 td:empty { min-width: 40%; height: 2.4em; }
 code, pre { font: 9pt "Noto Sans Mono", monospace; } pre { background: #f4f6f9; padding: 6pt; }
 """
@@ -86,6 +85,8 @@ def digest(language: str) -> str:
 
 def document(language: str) -> str:
     """The page as HTML that needs nothing else; comments and the addresses of other pages are left out."""
+    import markdown
+
     text = re.sub(r"<!--.*?-->", "", PAGES[language].read_text("utf-8"), flags=re.DOTALL)
     body = markdown.markdown(text, extensions=["tables", "fenced_code", "attr_list", "md_in_html"])
     body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)
