@@ -78,6 +78,17 @@ def test_slots_follow_from_when_jobs_were_handed_in_and_from_nothing_else(
     assert queue.job(submit()).starts == 1011
 
 
+def test_the_slot_of_a_work_is_longer_by_its_kind_alone(
+    queue: JobQueue, submit: Callable[..., str], clock: Clock
+) -> None:
+    work, question = queue.job(submit(work="{}")), queue.job(submit())
+    assert (work.ends, question.ends) == (1021, 1011)
+    assert (queue.work(work.name), queue.work(question.name)) == ("{}", None)
+    clock.time = 1020.5  # nobody was there in its slot
+    assert queue.take(work.lane) is None
+    assert queue.job(work.name).ends == 1041
+
+
 @pytest.mark.parametrize("end", ["released", "failed", "refused"])
 def test_before_its_deadline_nothing_of_an_outcome_is_seen(
     end: str, queue: JobQueue, submit: Callable[..., str], clock: Clock

@@ -48,6 +48,16 @@ class Slots:
     most_waiting: int = 200
     most_each: int = 20
     """Waiting, of one person."""
+    of_works: int = 2
+    """How many times as long the slot of a work is, such as a study: it counts more. The kind of a job is public."""
+
+    def lasting(self, *, work: bool) -> float:
+        """How long the slot of a job is: of a question, or of a work.
+
+        >>> Slots(length=10).lasting(work=True)
+        20
+        """
+        return self.length * (self.of_works if work else 1)
 
     @property
     def tick(self) -> float:
@@ -150,7 +160,7 @@ class JobQueue:
                     f"{own} of your questions wait, and {waiting} in all, which is as many as may; nothing was "
                     "charged. Ask again when some are answered."
                 )
-            lane, starts, ends = self._slot(connection)
+            lane, starts, ends = self._slot(connection, length=self.slots.lasting(work=work is not None))
             connection.execute(
                 sa.insert(JOBS).values(
                     name=name,
@@ -262,10 +272,11 @@ class JobQueue:
             words = "the service was stopped each time before it came to this question; nothing was charged. Ask again."
             _set(connection, name, phase="done", outcome=JobOutcome.REFUSED.value, words=words)
             return
-        lane, starts, ends = self._slot(connection, but=name)
+        length = self.slots.lasting(work=_work(connection, name) is not None)
+        lane, starts, ends = self._slot(connection, length=length, but=name)
         _set(connection, name, phase="waiting", lane=lane, starts=starts, ends=ends)
 
-    def _slot(self, connection: Connection, but: str = "") -> tuple[int, float, float]:
+    def _slot(self, connection: Connection, *, length: float, but: str = "") -> tuple[int, float, float]:
         """The lane that is free first, when, and until when: a function of the slots that were given out."""
         now = self.now()
         taken = sa.select(JOBS.c.lane, sa.func.max(JOBS.c.ends)).where(JOBS.c.ends > now, JOBS.c.name != but)
@@ -273,7 +284,7 @@ class JobQueue:
         lane = min(range(self.slots.lanes), key=lambda each: (free.get(each, 0.0), each))
         starts = max(now, free.get(lane, 0.0))
         tick = self.slots.tick
-        return lane, starts, math.ceil((starts + self.slots.length) / tick) * tick
+        return lane, starts, math.ceil((starts + length) / tick) * tick
 
     def _done(
         self,

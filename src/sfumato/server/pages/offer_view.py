@@ -130,6 +130,7 @@ def offer_view(
     address: str,
     action: str,
     in_sql: str = "",
+    work: bool = False,
 ) -> OfferView:
     """An offer for the fields of a form that lies at ``address`` and is handed in at ``action``."""
     kept = {name: value for name, value in fields.items() if name not in OWN}
@@ -150,7 +151,7 @@ def offer_view(
             FormChoice(value=each.name, words=each.title, chosen=each.name == fields.get("project"))
             for each in desk.projects.of(visitor)
         ),
-        deadline=f"{max(1, round(desk.queue.slots.length))}",
+        deadline=f"{max(1, round(desk.queue.slots.lasting(work=work)))}",
         sql_address=in_sql,
         less_address=f"{address}?{urlencode({**by_cost, 'epsilon': decimal_down(found.left.epsilon)})}#offer",
         action=action,

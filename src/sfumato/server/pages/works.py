@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -226,6 +227,7 @@ def _offered(
         question=work_words(say, found.form),
         address=url("work.form", dataset=dataset, kind=kind),
         action=url("work.submit", dataset=dataset, kind=kind),
+        work=True,
     )
     planned = found.planned
     return replace(
@@ -254,7 +256,7 @@ def _form(schema: Schema, kind: str, fields: Mapping[str, str], accounts: Sequen
     own = [column for column in schema.columns if column.name != schema.unit]
     lists = [column for column in own if 2 <= len(column.keys) <= MOST_GROUPS]
     ranges = [column for column in own if column.bounds is not None and column.type in NUMBERS]
-    times = [column for column in ranges if column.bounds is not None and column.bounds[0] >= 0]  # type: ignore[operator]
+    times = [column for column in ranges if column.bounds is not None and Fraction(str(column.bounds[0])) >= 0]
     two = [column for column in own if len(column.keys) == 2 or (column.type is Type.TRUTH and not column.keys)]
     outcomes = ranges if kind == "linear" else two
     chosen = fields.get("outcome") or (outcomes[0].name if outcomes else "")
