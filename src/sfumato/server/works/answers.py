@@ -1,5 +1,6 @@
 """Answers of works: what a stored release becomes, worked out again from it, at no cost and without data."""
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ __all__ = ["WorkAnswer", "check_same", "read_again", "study_pages", "study_resul
 
 MOST_KEPT = 64
 _kept: "OrderedDict[tuple[str, str], StudyResult]" = OrderedDict()
+_turn = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +59,19 @@ def read_again(desk: "QuestionDesk", job: Job, form: WorkForm) -> WorkAnswer:
 def study_result(answer: WorkAnswer) -> StudyResult:
     """The result of a study, from its release alone."""
     key = answer.release.statement.identifier, answer.job.name
-    if key in _kept:
-        return _kept[key]
+    with _turn:
+        if key in _kept:
+            return _kept[key]
     form = answer.form
     if not isinstance(form, SurvivalForm | RegressionForm):
         raise Refused("this answer is not that of a study; nothing was done.")
     study = form.study(schema_table(answer.schema, answer.release.statement.unit), answer.schema)
     check_same(study.question.query, answer.release)
     found: StudyResult = study.made(answer.release)
-    _kept[key] = found
-    while len(_kept) > MOST_KEPT:
-        _kept.popitem(last=False)
+    with _turn:
+        _kept[key] = found
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
     return found
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.errors import InvalidInput
-from sfumato.server.works.forms import MOST_USED, ChosenTable, column_of, whole_number
+from sfumato.server.works.forms import ChosenTable, column_of, whole_number
 from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SyntheticForm"]
 
+MOST_COLUMNS = 30
 MOST_ROWS = 200_000
 """More are made by a program, from the same release, for nothing more."""
 
@@ -22,10 +23,10 @@ MOST_ROWS = 200_000
 class SyntheticForm:
     """A file of rows that look like the data, made of noisy tables of their columns.
 
-    >>> said = {"use": "sex", "rows_made": "500", "rows": "10000", "bins:age": "8"}
+    >>> said = {"use": "sex\\nage", "rows_made": "500", "rows": "10000", "bins:age": "8", "bins:stay": "8"}
     >>> form = SyntheticForm.read("stays", said)
     >>> SyntheticForm.read("stays", form.fields) == form, form.bins
-    (True, ())
+    (True, (('age', '8'),))
     """
 
     kind: ClassVar[str] = "synthetic"
@@ -48,8 +49,8 @@ class SyntheticForm:
         columns = tuple(dict.fromkeys(said.get("use", "").splitlines()))
         if len(columns) < 2:
             raise InvalidInput("synthetic rows need at least two columns; nothing was done. Choose them.")
-        if len(columns) > MOST_USED:
-            raise InvalidInput(f"a form takes {MOST_USED} columns at most; nothing was done. Choose fewer.")
+        if len(columns) > MOST_COLUMNS:
+            raise InvalidInput(f"a form takes {MOST_COLUMNS} columns at most; nothing was done. Choose fewer.")
         rows = said.get("rows_made", "")
         if (whole_number(rows, "the number of rows") or 0) > MOST_ROWS:
             raise InvalidInput(
