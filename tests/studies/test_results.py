@@ -139,9 +139,9 @@ def test_names_of_frames_become_words() -> None:
 
     result = Named(sources=fake().sources)
     assert "Confidence" in result.summary()
-    heads = [column.name for column in result._page("en", 0.95).tables[0].columns]
+    heads = [column.name for column in result.page("en", 0.95).tables[0].columns]
     assert heads == ["standard error", "p-value", "ratio low", "what_else"]
-    assert [column.name for column in result._page("zh", 0.95).tables[0].columns][:3] == ["标准误", "p 值", "比下限"]
+    assert [column.name for column in result.page("zh", 0.95).tables[0].columns][:3] == ["标准误", "p 值", "比下限"]
 
 
 def test_a_result_without_a_release_says_that_nothing_was_spent() -> None:
@@ -171,12 +171,12 @@ def test_of_several_long_curves_some_rows_of_each_are_printed() -> None:
     columns = {"arm": [arm for arm in "ab" for _ in range(40)], "week": [*range(40), *range(40)]}
     found = [TextColumn(name=name, texts=tuple(map(str, cells)), number=False) for name, cells in columns.items()]
     by_arm = TextTable(name="t", columns=(found[0], dataclasses.replace(found[1], number=True)))
-    kept = printing._kept(by_arm)
+    kept = printing.kept_rows(by_arm)
     assert len(kept) <= 30
     assert {39, 79} <= set(kept)
     assert sum(row < 40 for row in kept) == len(kept) // 2
     all_distinct = TextTable(name="t", columns=(TextColumn(name="n", texts=tuple(map(str, range(80))), number=False),))
-    assert printing._kept(all_distinct) == list(range(30))
+    assert printing.kept_rows(all_distinct) == list(range(30))
 
 
 def test_an_explanation_says_what_was_found_who_is_protected_and_what_it_cost(result: FakeResult) -> None:
