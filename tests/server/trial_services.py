@@ -18,7 +18,8 @@ TRIAL = Schema(
     name="trial",
     edition="2026-11",
     unit="patient_id",
-    limit=sf.Limit(groups=1, rows_per_group=2),
+    limit=sf.Limit(groups=2, rows_per_group=2, row="visit", person="patient"),
+    population=100_000,
     columns=(
         ColumnFacts(name="patient_id", type=Type.TEXT),
         ColumnFacts(name="arm", type=Type.TEXT, keys=("control", "treated")),

@@ -51,7 +51,7 @@ def test_noise_is_small_at_the_least_epsilon_and_not_one_step_below(kind: str) -
 
 def test_the_ladder_rises_by_two_digits() -> None:
     assert list(LADDER) == sorted(set(LADDER))
-    assert (LADDER[0], LADDER[-1]) == (Fraction(1, 1000), 99)
+    assert (LADDER[0], LADDER[-1]) == (Fraction(1, 1000), Fraction(99))
 
 
 def test_where_no_epsilon_is_enough_or_none_is_known_it_is_said_and_nothing_is_spent() -> None:
