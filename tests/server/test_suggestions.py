@@ -89,6 +89,8 @@ def test_the_price_is_shown_before_anything_is_charged(made: AskedService, stell
         text = stella.get(f"/data/stays/suggest?{urlencode(form)}").text
         assert "Ask for ε = 0.5" in text
         assert "ε = 4" in text  # what is left
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
     assert made.spent == before
     over = stella.get(f"/data/stays/suggest?{urlencode(LIMIT | {'epsilon': '9'})}").text
     assert "cannot be asked now" in over
