@@ -141,28 +141,33 @@ class QuestionDesk:
 
     def release(self, job: Job) -> Release:
         """The release that a job became, shown as it was asked for."""
-        if job.outcome is not JobOutcome.RELEASED or job.release is None:
-            raise Refused("this question has no answer to show; nothing was done.")
-        found, charged = self.stored(job.release), job.charged or Budget.none()
+        found, charged = self.stored(_answer_of(job)), job.charged or Budget.none()
         paid = replace(
             found, presenter=presenter_of(found), charged=charged, repeated=charged == Budget.none()
         )  # what this question cost, and not what it costs to look at its answer
         return viewed(paid, self._view(job))
+
+    def certificate(self, job: Job) -> str:
+        """The certificate of the release that a job became, as the ledger stored it."""
+        return self._text(_answer_of(job))
 
     def stored(self, identifier: str) -> Release:
         """A release by its identifier, as the ledger stored it."""
         with self._turn:
             found = self._kept.get(identifier)
         if found is None:
-            text = self.service.ledger.certificate(identifier)
-            if text is None:
-                raise LedgerError("the ledger holds no such answer; nothing was shown. Verify it.")
-            found = stored_release(text)
+            found = stored_release(self._text(identifier))
             with self._turn:
                 self._kept[identifier] = found
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
         return found
+
+    def _text(self, identifier: str) -> str:
+        text = self.service.ledger.certificate(identifier)
+        if text is None:
+            raise LedgerError("the ledger holds no such answer; nothing was shown. Verify it.")
+        return text
 
     def _view(self, job: Job) -> View | None:
         if job.sql is None:
@@ -171,6 +176,13 @@ class QuestionDesk:
             return self.asker.question(job.account, job.dataset, job.sql).view
         except SfumatoError:  # its data have another schema by now: then the whole answer is shown
             return None
+
+
+def _answer_of(job: Job) -> str:
+    """The release that a job became; before its deadline there is none."""
+    if job.outcome is not JobOutcome.RELEASED or job.release is None:
+        raise Refused("this question has no answer to show; nothing was done.")
+    return job.release
 
 
 def desk_of(service: "Service") -> QuestionDesk:

@@ -161,9 +161,10 @@ def suggestion(*, request: Request, name: str, job: str, service: AskedService, 
 @router.get("/data/{name}/suggestions/{job}/certificate", name="data.suggestion_certificate")
 def certificate(*, name: str, job: str, service: AskedService, visitor: AskedBy) -> Response:
     """The certificate of a suggestion."""
-    release = desk_of(service).release(_job(service, visitor, name, job))
-    kept = {"Content-Disposition": f'attachment; filename="{release.statement.identifier}.json"'}
-    return Response(release.certificate.text, media_type="application/json", headers=kept)
+    found = _job(service, visitor, name, job)
+    text = desk_of(service).certificate(found)
+    kept = {"Content-Disposition": f'attachment; filename="{found.release}.json"'}
+    return Response(text, media_type="application/json", headers=kept)
 
 
 @router.post("/data/{name}/suggestions/{job}/take", name="data.suggestion_take")
