@@ -134,6 +134,7 @@ def test_the_commands_are_these():
         "research request",
         "research run",
         "research serve",
+        "research sign",
         "research submit",
         "schema",
         "schema draft",
