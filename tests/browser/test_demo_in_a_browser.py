@@ -34,7 +34,8 @@ BY_ROLE = frozenset({"home", "live", "research", "board.home"})
 """Pages that lead some roles to places where they lead no others."""
 NO_PAGES = frozenset(
     (
-        *("ask.offer", "live.chart", "question.download", "question.picture", "static"),
+        *("ask.offer", "work.offer", "live.chart", "question.download", "question.picture", "static"),
+        "data.suggestion_certificate",
         *("audit.certificate", "audit.export", "audit.head", "audit.receipt", "board.paper", "board.veto_paper"),
         *("operation.alive", "operation.health", "operation.metrics", "identity.provider", "identity.provider.back"),
         *("public.certificate", "public.picture", "public.plan_table", "public.registry", "api.description"),
@@ -42,7 +43,7 @@ NO_PAGES = frozenset(
     )
 )
 """Files, parts of pages, and what speaks to monitors or to a provider."""
-ELSEWHERE = frozenset({"question", "project", "research.trial"})
+ELSEWHERE = frozenset({"question", "project", "research.trial", "data.suggestion"})
 """Pages that begin with what somebody did: the journeys look at them."""
 
 
