@@ -166,7 +166,7 @@ def _gets_through(homes: Sequence[GroupHome], code: str) -> bool:
 
 @contextlib.contextmanager
 def control_group(*, memory: int, tasks: int) -> Iterator[tuple[str, ...]]:
-    """A group of ``memory`` MiB and so many ``tasks`` in each home: the files that take a process into it.
+    """A group of ``memory`` MiB and at most ``tasks`` tasks in each home: the files that take a process into it.
 
     None where groups do not hold on this host. It is gone at the end.
     """
