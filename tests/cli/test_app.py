@@ -273,6 +273,8 @@ OF_A_ROOT = tuple(f"sfumato key {name}" for name in ("certify", "revoke", "rotat
 ELSEWHERE = (
     *("sfumato consortium", "sfumato site"),  # several folders and processes: tests/docs/test_three_hospitals.py
     *("sfumato ledger serve", "sfumato witness serve"),  # until somebody stops them: tests/cli/test_serve.py
+    "sfumato publish",  # releases on record for publication: tests/server/test_public.py
+    "sfumato serve",  # likewise: tests/server/test_demo.py and test_backup.py
     "sfumato research",  # a board, a project and a box: tests/docs/test_research_environment.py
     "sfumato genomics publish",  # three files of a study: tests/genomics/test_uniqueness_page.py
     "sfumato ballot",  # a board, a request and papers that others signed: tests/cli/test_ballot_commands.py

@@ -34,6 +34,13 @@ def test_a_number_is_what_it_is_written_as(value, read):
     assert type(rational(value, "x")) is Fraction
 
 
+@pytest.mark.parametrize("text", ["1e40_1", "1e401 ", "\t1E-401\n", "1e+9_999_999_999", "1e-40_1", "1_0e99999"])
+def test_an_exponent_is_short_however_it_is_written(text):
+    """Fraction reads past blanks and underscores, and would multiply billions of digits out."""
+    with pytest.raises(InvalidInput, match="too many digits"):
+        rational(text, "epsilon")
+
+
 def test_a_number_of_thousands_of_digits_is_read_like_any_other():
     assert rational(10**5000, "x") == 10**5000
     assert probability(Fraction(1, 10**5000), "x") == Fraction(1, 10**5000)

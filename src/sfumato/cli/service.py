@@ -57,6 +57,7 @@ def served(
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append one line of JSON for each request; no data is in them.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Serve pages and an API over everything that is built, until it is stopped (Ctrl-C or SIGTERM).
 
@@ -73,7 +74,7 @@ def served(
     for module in ("fastapi", "uvicorn", "python_multipart", "argon2"):
         need(module, INSTALL)
     if demo:
-        _demo(folder or Path(DEMO), port=port, log=log, browser=browser)
+        _demo(folder or Path(DEMO), port=port, log=log, browser=browser, as_json=as_json)
         return
     if folder is None:
         raise NotDeclared(
@@ -86,23 +87,30 @@ def served(
     service = Service.open(folder, host=host, port=port)
     try:
         with listening(service.settings.host, service.settings.port) as place:
-            say_line(f"serving at {service.settings.address} (Ctrl-C stops it)")
+            if as_json:
+                say_json({"serving": service.settings.address})
+            else:
+                say_line(f"serving at {service.settings.address} (Ctrl-C stops it)")
             run(service, place, log=log)
     finally:
         service.close()
-    say("stopped; nothing is served any more.")
+    say_json({"stopped": True}) if as_json else say("stopped; nothing is served any more.")
 
 
-def _demo(folder: Path, *, port: int | None, log: Path | None, browser: bool) -> None:
+def _demo(folder: Path, *, port: int | None, log: Path | None, browser: bool, as_json: bool) -> None:
     """Serve the demonstration, at the first port that is free."""
     from sfumato.server.demo import opened_demo
 
     with listening(LOOPBACK, *((port,) if port is not None else range(FIRST, FIRST + 20))) as place:
-        made = opened_demo(folder, port=place.getsockname()[1], say=lambda words: say_line(f"  {words} …"))
+        made = opened_demo(folder, port=place.getsockname()[1], say=lambda words: say_line(f"  {words} …", error=as_json))
         try:
-            say_line(f"serving the demonstration at {made.service.settings.address} (Ctrl-C stops it)")
-            say_line(f"  sign in once with this link: {made.link}")
-            say_line(f"  everybody in it has the password: {made.password}")
+            address = made.service.settings.address
+            if as_json:
+                say_json({"serving": address, "link": made.link, "password": made.password})
+            else:
+                say_line(f"serving the demonstration at {address} (Ctrl-C stops it)")
+                say_line(f"  sign in once with this link: {made.link}")
+                say_line(f"  everybody in it has the password: {made.password}")
             if browser and sys.stdout.isatty():
                 import webbrowser
 
@@ -110,7 +118,10 @@ def _demo(folder: Path, *, port: int | None, log: Path | None, browser: bool) ->
             run(made.service, place, log=log)
         finally:
             made.service.close()
-    say_line(f"stopped. What was made stands in {folder}; sfumato serve --demo {folder} goes on with it.")
+    if as_json:
+        say_json({"stopped": True, "folder": str(folder)})
+    else:
+        say_line(f"stopped. What was made stands in {folder}; sfumato serve --demo {folder} goes on with it.")
 
 
 @contextmanager

@@ -52,9 +52,10 @@ def rational(value: Exact, name: str) -> Fraction:
 
 def _short(value: str | Decimal) -> bool:
     """Whether the text has few digits and a small exponent, looked at before anything is multiplied out."""
-    text = str(value).lower()
+    text = "".join(str(value).lower().split()).replace("_", "")  # Fraction reads past blanks and underscores
     _, _, exponent = text.partition("e")
-    return len(text) <= 200 and (not exponent or not exponent.lstrip("+-").isdecimal() or abs(int(exponent)) <= 400)
+    size = exponent.lstrip("+-")
+    return len(str(value)) <= 200 and (not size.isdecimal() or int(size) <= 400)
 
 
 def decimal_down(value: Fraction, digits: int = 4) -> str:

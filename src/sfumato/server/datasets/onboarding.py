@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 
+from sfumato.core.exact import rational
 from sfumato.core.limits import Limit
 from sfumato.engines.expressions import Type
 from sfumato.engines.sources import Source
@@ -151,8 +151,8 @@ def _bounds(low: str, high: str, *, kind: Type, name: str) -> tuple[Fraction, Fr
     try:
         if kind in (Type.DATE, Type.TIME):
             return date.fromisoformat(low), date.fromisoformat(high)
-        return Fraction(Decimal(low)), Fraction(Decimal(high))
-    except (ValueError, InvalidOperation, OverflowError):
+        return rational(low.strip(), "low"), rational(high.strip(), "high")
+    except (ValueError, InvalidInput):
         raise InvalidInput(
             f"the bounds of {name!r} are two numbers such as 0 and 120, or two days such as 2026-01-31; nothing was "
             "declared."
