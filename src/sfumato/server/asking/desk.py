@@ -14,7 +14,7 @@ from sfumato.errors import LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.ledger_state import account_line
 from sfumato.reports.stored import stored_release
 from sfumato.server.asking.offers import AskableDataset, Asker, Offer
-from sfumato.server.asking.projects import Projects
+from sfumato.server.asking.projects import AnalystProject, Projects
 from sfumato.server.jobs.process import COMMAND
 from sfumato.server.jobs.queue import Job, JobOutcome, JobQueue, Slots
 from sfumato.server.jobs.runner import JobRunner
@@ -133,11 +133,19 @@ class QuestionDesk:
         )
 
     def job(self, visitor: "Visitor", name: str) -> Job:
-        """A question of somebody, or of an account that they may charge."""
+        """A question of an account that somebody may charge now, whoever asked it."""
         job = self.queue.job(name)
-        if job.login != visitor.name and not visitor.may_charge(job.account):
+        if not visitor.may_charge(job.account):
             raise NotDeclared("there is no question of this name, or it is not yours; nothing was done.")
         return job
+
+    def asked_by(self, visitor: "Visitor") -> list[Job]:
+        """What somebody asked, of the accounts that they may charge now; the latest first."""
+        return [job for job in self.queue.of(login=str(visitor.name)) if visitor.may_charge(job.account)]
+
+    def asked_in(self, visitor: "Visitor", project: AnalystProject) -> list[Job]:
+        """What was asked in a project, of the accounts that somebody may charge now; the latest first."""
+        return [job for job in self.queue.of(project=project.name) if visitor.may_charge(job.account)]
 
     def release(self, job: Job) -> Release:
         """The release that a job became, shown as it was asked for."""
