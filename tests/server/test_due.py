@@ -1,6 +1,7 @@
 """Nothing shows what became of a question before its deadline, and nobody reads it whose account or use has ended."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any  # what JSON holds
 
@@ -18,12 +19,14 @@ from sfumato.server.jobs.queue import JobOutcome, Slots
 from sfumato.server.jobs.tables import JOBS
 from sfumato.server.roles import ServiceRole
 from tests.governance.signers import key_of
+from tests.governance.test_governed import TERMS
 from tests.server.asked_services import (
     ACCOUNT,
     ADA,
     BY_WARD,
     OTHER,
     PERSON,
+    SCHEMA,
     AskedService,
     MovedClock,
     asked,
@@ -40,6 +43,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedService]:
         found.service.people.add("stella", shown="Stella", roles=[ServiceRole.STEWARD])
         found.service.people.add("olga", shown="Olga", roles=[ServiceRole.AUDITOR])
         found.service.people.add("cat", shown="Cat", roles=[ServiceRole.ANALYST], accounts=[ACCOUNT, OTHER])
+        found.service.ledger.declare_terms(TERMS)
+        found.service.datasets.declare(
+            replace(SCHEMA, edition="2026-11"),
+            found.service.data / "visits.parquet",
+            population="patients",
+            relation="add/remove",
+            cap=Budget(epsilon=10, delta="1/100000"),
+            by="stella",
+            purpose="research",
+            recipient="public",
+        )
         yield found
 
 

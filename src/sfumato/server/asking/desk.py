@@ -164,7 +164,8 @@ class QuestionDesk:
 
     def _handed_out(self, job: Job) -> Release:
         """The release that a job became; refused where terms, a veto or the board forbid its use today."""
-        found, held = self.stored(_answer_of(job)), self.datasets.get(job.dataset)
+        found, versions = self.stored(_answer_of(job)), self.service.datasets.versions(job.dataset)
+        held = next((each for each in versions if each.edition == job.edition), None)
         use = self.service.ledger.account(
             job.account,
             unit=self.service.ledger.balance(job.account).unit,

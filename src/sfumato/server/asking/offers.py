@@ -392,7 +392,8 @@ class Asker:
         if not left.covers(price):
             raise BudgetExceeded(
                 f"{account!r} has ε = {decimal_down(left.epsilon)} left for this, and it would cost "
-                f"{decimal_up(price.epsilon)}. Nothing was read and nothing was spent. Ask for less, or request a raise."
+                f"{decimal_up(price.epsilon)}. Nothing was read and nothing was spent. Ask for less, or request a "
+                "raise."
             )
         return price
 
