@@ -56,6 +56,15 @@ class Ward:
         said |= {"relation": "add/remove", "population": "arrivals", "epsilon": "1000", "delta": "0.000001", **other}
         return self.steward.post("/live/feeds", said, page="/live/feeds").text
 
+    def opened(self) -> str:
+        """A stream that nobody feeds, and the address of its page."""
+        self.declare()
+        live = live_of(self.service)
+        said = {"feed": "er", "title": "Emergency room", "account": "hospital/er", "by": "ada", "every": 1}
+        spend = sf.Budget(epsilon=200, delta="1/1000000000")
+        live.feeds.keep(live.feeds.drafted(**said, horizon=3, days=None, spend=spend))  # type: ignore[arg-type]  # texts
+        return f"/live/{self.stream().name}"
+
     def form(self, **other: str) -> dict[str, str]:
         said = {"title": "Emergency room", "feed": "er", "account": "hospital/er", "every": "1", "horizon": "3"}
         return said | {"days": "", "epsilon": "200", "delta": "0.000000001", **other}
@@ -197,6 +206,18 @@ def test_no_second_stream_reads_what_the_first_one_removes(ward: Ward, trim: str
     second = ward.analyst.post("/live/new", ward.form(epsilon="100"), page="/live/new")
     assert (second.status_code == 303) is (trim == "")
     assert ("would miss events" in second.text) is (trim == "yes")
+
+
+def test_a_stream_is_seen_by_whoever_may_charge_its_account_and_by_those_who_watch(ward: Ward) -> None:
+    address = ward.opened()
+    ward.service.people.add("ben", shown="Ben", roles=[ServiceRole.ANALYST], accounts=[])
+    ward.service.people.add("olga", shown="Olga", roles=[ServiceRole.AUDITOR])
+    ben, auditor = (ward.steward.other().sign_in(each) for each in ("ben", "olga"))
+    for each in (address, f"{address}/chart"):
+        assert [one.get(each).status_code for one in (ward.analyst, ward.steward, auditor)] == [200] * 3
+        assert ben.get(each).status_code == ben.get(each.replace(address, "/live/none")).status_code == 404
+    assert address in ward.analyst.get("/live").text
+    assert address not in ben.get("/live").text
 
 
 def test_the_address_of_a_broker_is_shown_to_nobody(ward: Ward) -> None:

@@ -140,7 +140,7 @@ def ask(*, body: said.AskBody, service: AskedService, visitor: AskedBy) -> said.
 def questions(*, service: AskedService, visitor: AskedBy) -> list[said.QuestionAnswer]:
     """What you asked, the latest first."""
     desk = desk_of(service)
-    return [question_answer(job, desk) for job in desk.queue.of(login=str(visitor.name))]
+    return [question_answer(job, desk) for job in desk.asked_by(visitor)]
 
 
 @router.get("/questions/{name}", name="api.question")

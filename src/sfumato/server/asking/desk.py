@@ -14,12 +14,14 @@ from sfumato.errors import LedgerError, NotDeclared, Refused, SfumatoError
 from sfumato.governance.ledger_state import account_line
 from sfumato.reports.stored import stored_release
 from sfumato.server.asking.offers import AskableDataset, Asker, Offer
-from sfumato.server.asking.projects import Projects
+from sfumato.server.asking.projects import AnalystProject, Projects
+from sfumato.server.asking.undue import Undue
 from sfumato.server.jobs.process import COMMAND
 from sfumato.server.jobs.queue import Job, JobOutcome, JobQueue, Slots
 from sfumato.server.jobs.runner import JobRunner
 from sfumato.server.watching import LOGGER
 from sfumato.server.works.rows import MADE, FileMaker
+from sfumato.tables.persons import private_datasets
 
 if TYPE_CHECKING:
     from sfumato.server.service import Service
@@ -41,8 +43,9 @@ class QuestionDesk:
     def __init__(self, service: "Service", slots: Slots, command: Sequence[str]) -> None:
         self.service, self._command = service, tuple(command)
         service.database.create()  # the tables of this area, which was imported since
-        self.asker = Asker(service.ledger, service.datasets)
         self.queue = JobQueue(service.database, slots=slots, now=service.now)
+        self.undue = Undue(self.queue, service.ledger)
+        self.asker = Asker(service.ledger, service.datasets, undue=self.undue)
         self.projects = Projects(service.database, now=service.now)
         self._kept: OrderedDict[str, Release] = OrderedDict()
         self._turn = threading.Lock()
@@ -133,15 +136,23 @@ class QuestionDesk:
         )
 
     def job(self, visitor: "Visitor", name: str) -> Job:
-        """A question of somebody, or of an account that they may charge."""
+        """A question of an account that somebody may charge now, whoever asked it."""
         job = self.queue.job(name)
-        if job.login != visitor.name and not visitor.may_charge(job.account):
+        if not visitor.may_charge(job.account):
             raise NotDeclared("there is no question of this name, or it is not yours; nothing was done.")
         return job
 
+    def asked_by(self, visitor: "Visitor") -> list[Job]:
+        """What somebody asked, of the accounts that they may charge now; the latest first."""
+        return [job for job in self.queue.of(login=str(visitor.name)) if visitor.may_charge(job.account)]
+
+    def asked_in(self, visitor: "Visitor", project: AnalystProject) -> list[Job]:
+        """What was asked in a project, of the accounts that somebody may charge now; the latest first."""
+        return [job for job in self.queue.of(project=project.name) if visitor.may_charge(job.account)]
+
     def release(self, job: Job) -> Release:
         """The release that a job became, shown as it was asked for."""
-        found, charged = self.stored(_answer_of(job)), job.charged or Budget.none()
+        found, charged = self._handed_out(job), job.charged or Budget.none()
         paid = replace(
             found, presenter=presenter_of(found), charged=charged, repeated=charged == Budget.none()
         )  # what this question cost, and not what it costs to look at its answer
@@ -149,7 +160,21 @@ class QuestionDesk:
 
     def certificate(self, job: Job) -> str:
         """The certificate of the release that a job became, as the ledger stored it."""
-        return self._text(_answer_of(job))
+        return self._text(self._handed_out(job).statement.identifier)
+
+    def _handed_out(self, job: Job) -> Release:
+        """The release that a job became; refused where terms, a veto or the board forbid its use today."""
+        found, versions = self.stored(_answer_of(job)), self.service.datasets.versions(job.dataset)
+        held = next((each for each in versions if each.edition == job.edition), None)
+        use = self.service.ledger.account(
+            job.account,
+            unit=self.service.ledger.balance(job.account).unit,
+            purpose=None if held is None else held.purpose,
+            recipient=None if held is None else held.recipient,
+        )
+        query = found.statement.query
+        use.check_use([query.dataset, *private_datasets(getattr(query, "joins", ()))])
+        return found
 
     def stored(self, identifier: str) -> Release:
         """A release by its identifier, as the ledger stored it."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from sfumato.core.documents import Json
     from sfumato.governance.ledger import Ledger
+    from sfumato.server.asking.undue import Undue
 
 __all__ = [
     "AskableDataset",
@@ -54,6 +55,8 @@ __all__ = [
 CONFIDENCE = Fraction(19, 20)
 MOST_VAULTS = 200
 MOST_FORESEEN = 2_000
+CLOSED = "after its engine failed"
+"""In every refusal of data that were closed."""
 
 
 class AskableDataset(Protocol):
@@ -263,8 +266,10 @@ class Asker:
     Guarantee: no row is read and nothing is charged, whatever is asked. Assumes: ``datasets`` are public facts.
     """
 
-    def __init__(self, ledger: "Ledger", datasets: Mapping[str, AskableDataset]) -> None:
-        self._ledger, self._datasets = ledger, datasets
+    def __init__(
+        self, ledger: "Ledger", datasets: Mapping[str, AskableDataset], *, undue: "Undue | None" = None
+    ) -> None:
+        self._ledger, self._datasets, self._undue = ledger, datasets, undue
         self._turn = threading.Lock()
         self._vaults: dict[tuple[object, ...], Vault] = {}
         self._tables: dict[tuple[object, ...], tuple[Schema, Table]] = {}
@@ -334,7 +339,7 @@ class Asker:
         preview = question.preview(epsilon=spend.epsilon, delta=spend.delta, rows=precision.rows)
         price, decision, refusal = preview.spend, OfferDecision.ALLOWED, ""
         try:
-            price = vault.check_fits([Intended(query=query, spend=spend, fresh=fresh)], reads=None)
+            price = self._fits(account, vault, [Intended(query=query, spend=spend, fresh=fresh)], limit)
             if price == Budget.none():
                 decision = OfferDecision.STORED
         except BudgetExceeded as wrong:
@@ -370,15 +375,41 @@ class Asker:
         opened = self._opened(account, name)[0]
         for each in intended:
             check_depth(each.query)
-        return (opened if limit is None else opened.limited(limit)).check_fits(intended, reads=None)
+        return self._fits(account, opened if limit is None else opened.limited(limit), intended, limit)
+
+    def _fits(self, account: str, gate: Gate, intended: Sequence[Intended], limit: Limit | None) -> Budget:
+        """What questions would cost, as it was before answers and failures that are not due."""
+        if self._undue is None:
+            return gate.check_fits(intended, reads=None)
+        asked = self._undue.masked(intended, limit)
+        try:
+            return gate.check_fits(asked, reads=None)
+        except Refused as wrong:
+            if CLOSED not in str(wrong) or not self._undue.closed():
+                raise
+        price = sum((_unclosed(gate, each) for each in asked), start=Budget.none())
+        left = self.left(account, asked[0].query.dataset)
+        if not left.covers(price):
+            raise BudgetExceeded(
+                f"{account!r} has ε = {decimal_down(left.epsilon)} left for this, and it would cost "
+                f"{decimal_up(price.epsilon)}. Nothing was read and nothing was spent. Ask for less, or request a "
+                "raise."
+            )
+        return price
 
     def left(self, account: str, dataset: Dataset) -> Budget:
         """What an account may still ask of a dataset: the least over all budgets that a charge counts against."""
         charged = self._ledger.account(account, unit=self._ledger.balance(account).unit)
         try:
             return charged.left_for([dataset])
-        except SfumatoError:  # a dataset that is closed has nothing left that counts
-            return charged.left
+        except SfumatoError:  # of one that is closed what is left says the same as before
+            with self._ledger.record.reading() as transaction:
+                edition = transaction.edition(dataset)
+                lines = [dataset_line(dataset.name)]
+                lines += [] if edition is None else [population_line(edition.population)]
+                rooms = [balance.left for balance in map(transaction.balance, lines) if balance is not None]
+            rooms.append(charged.left)
+            return Budget(epsilon=min(room.epsilon for room in rooms), delta=min(room.delta for room in rooms))
 
     def balances(self, account: str, dataset: Dataset, price: Budget) -> tuple[BalanceRow, ...]:
         """The budgets that a charge would count against, from the account up and to the people behind the data."""
@@ -484,6 +515,16 @@ def _short(margin: Fraction) -> str:
 
 def _share(part: Fraction, whole: Fraction) -> float:
     return 1.0 if not whole else float(min(Fraction(1), part / whole))
+
+
+def _unclosed(gate: Gate, asked: Intended) -> Budget:
+    """What a question to data that were closed would have cost before that."""
+    try:
+        return gate.check_fits([asked], reads=None)  # what is stored is handed out still
+    except Refused:
+        if not asked.known:
+            return asked.spend
+        return gate.preview(asked.query, asked.spend, confidence=CONFIDENCE, rows=None).spend
 
 
 def schema_table(schema: Schema, unit: Unit) -> Table:

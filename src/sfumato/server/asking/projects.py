@@ -62,14 +62,14 @@ class Projects:
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PROJECTS).order_by(PROJECTS.c.made.desc())).all()
         found = (AnalystProject(**row._mapping) for row in rows)
-        return tuple(each for each in found if self._sees(visitor, each))
+        return tuple(each for each in found if visitor.may_charge(each.account))
 
     def project(self, name: str, visitor: "Visitor") -> AnalystProject:
         """A project that somebody sees."""
         with self._database.reading() as connection:
             row = connection.execute(sa.select(PROJECTS).where(PROJECTS.c.name == name)).one_or_none()
         found = None if row is None else AnalystProject(**row._mapping)
-        if found is None or not self._sees(visitor, found):
+        if found is None or not visitor.may_charge(found.account):
             raise NotDeclared("there is no project of this name, or it is not yours; nothing was done.")
         return found
 
@@ -127,9 +127,6 @@ class Projects:
         """Throw a draft away."""
         with self._database.writing() as connection:
             connection.execute(sa.delete(DRAFTS).where(DRAFTS.c.name == name, DRAFTS.c.project == project.name))
-
-    def _sees(self, visitor: "Visitor", project: AnalystProject) -> bool:
-        return project.login == visitor.name or visitor.may_charge(project.account)
 
 
 def _draft(row: Mapping[str, object]) -> ProjectDraft:

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 import secrets
 import threading
 import time
@@ -103,6 +104,11 @@ class Job:
     def key(self) -> str:
         """Under which idempotency key it is charged."""
         return f"job {self.name}"
+
+    @property
+    def filed(self) -> str:
+        """That key as the owner of the ledger files it, for workers of this user."""
+        return f"{os.geteuid()}:{self.key}"
 
 
 class JobQueue:
@@ -214,6 +220,26 @@ class JobQueue:
             chosen = chosen.where(JOBS.c.project == project)
         with self._database.reading() as connection:
             return [self._seen(row) for row in connection.execute(chosen)]
+
+    def undue(self) -> list[Job]:
+        """The jobs that were begun, and of which nobody may see yet what became."""
+        hidden = (JOBS.c.phase == "started") | ((JOBS.c.phase == "done") & (JOBS.c.ends > self.now()))
+        with self._database.reading() as connection:
+            return [self._seen(row) for row in connection.execute(sa.select(JOBS).where(hidden))]
+
+    def answered(self, job: Job) -> bool:
+        """Whether the question of a job was answered by another one before, as anybody may see."""
+        chosen = sa.select(JOBS).where(
+            JOBS.c.query == job.query,
+            JOBS.c.dataset == job.dataset,
+            JOBS.c.outcome == JobOutcome.RELEASED.value,
+            JOBS.c.name != job.name,
+        )
+        with self._database.reading() as connection:
+            found = [self._seen(row) for row in connection.execute(chosen)]
+        return any(
+            (each.spend, each.limit, each.outcome) == (job.spend, job.limit, JobOutcome.RELEASED) for each in found
+        )
 
     def wake(self) -> None:
         """Have the lanes look again."""

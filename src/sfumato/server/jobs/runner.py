@@ -4,7 +4,6 @@ The ledger is believed and the worker is not: a charge under the key of a job th
 that has none was perhaps read for, and the job has failed; where there is none, nothing was read.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -120,8 +119,7 @@ class JobRunner:
 
     def _settled(self, job: Job, reply: Mapping[str, Any] | None) -> None:
         account = self._account(job)
-        key = f"{os.geteuid()}:{job.key}"  # as the owner files it
-        charge, answer = account.charge_named(key), account.answer_named(key)
+        charge, answer = account.charge_named(job.filed), account.answer_named(job.filed)
         if charge is not None and answer is not None:
             identifier = stored_release(answer).statement.identifier
             self._queue.released(job.name, release=identifier, charged=charge.cost)

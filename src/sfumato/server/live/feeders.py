@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any  # what JSON holds
 from sfumato.core.documents import encode
 from sfumato.errors import SfumatoError
 from sfumato.server.live.feeds import OVER, Feeds, LiveStream, StreamPoint
+from sfumato.server.views.gate import EVERYBODY
 
 if TYPE_CHECKING:
     from sfumato.governance.ledger import Ledger
@@ -132,6 +133,11 @@ class Feeders:
             return True
         return False
 
+    def recipient(self, stream: LiveStream) -> str | None:
+        """Whom the totals of a stream are for; None where its feed has no terms."""
+        terms = self._ledger.terms(stream.feed)
+        return None if terms is None else next(iter(terms.recipients), EVERYBODY)
+
     def _task(self, stream: LiveStream) -> dict[str, Any]:
         terms = self._ledger.terms(stream.feed)
         return {
@@ -139,7 +145,7 @@ class Feeders:
             "key": str(self._key),
             "unit": encode(self._ledger.balance(stream.account).unit),
             "purpose": None if terms is None else terms.purposes[0],
-            "recipient": None if terms is None else next(iter(terms.recipients), "public"),
+            "recipient": self.recipient(stream),
             "state": str(self._folder / f"{stream.name}.state"),
             "stream": asdict(stream),
             "feed": asdict(self._feeds.feed(stream.feed)),

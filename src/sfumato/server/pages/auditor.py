@@ -13,6 +13,7 @@ from sfumato.reports.evidence.lineage import about
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
+from sfumato.server.views.due import due_snapshot
 from sfumato.server.views.record import (
     ChargeLine,
     EntryLine,
@@ -24,7 +25,7 @@ from sfumato.server.views.record import (
     proof_of,
     verified_now,
 )
-from sfumato.server.views.snapshot import Snapshot, snapshot_of
+from sfumato.server.views.snapshot import Snapshot
 from sfumato.server.views.written import spent
 from sfumato.server.visitors import AskedService
 
@@ -110,7 +111,7 @@ def export(service: AskedService) -> Response:
 @router.get("/audit/charges/{number}", name="audit.charge")
 def charge(request: Request, service: AskedService, number: int) -> Response:
     """One charge."""
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     found = _charge(snapshot, number)
     (line,) = (each for each in charges_of(snapshot) if each.number == found.number)
     release = snapshot.release(found)
@@ -174,7 +175,10 @@ def evidence(
             reason=reason,
             legal_basis=legal_basis,
         )
-        made = evidence_zip(service.ledger, _scope(scope, of.strip()), declared)
+        asked = _scope(scope, of.strip())
+        if asked.release is not None:
+            due_snapshot(service).found(asked.release)  # one that is not due is as unknown as one that is not there
+        made = evidence_zip(service.ledger, asked, declared)
     except SfumatoError as wrong:
         return _home(request, service, wrong=str(wrong), status=422)
     return Response(
@@ -194,7 +198,7 @@ def _home(
     wrong: str = "",
     status: int = 200,
 ) -> Response:
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     end = snapshot.trail.head.head
     first = min(before, end.number) if before > 0 else end.number
     lines = charges_of(snapshot)
@@ -237,7 +241,7 @@ def _charge(snapshot: Snapshot, number: int) -> Provenance:
 
 
 def _answered(service: Service, number: int) -> Provenance:
-    found = _charge(snapshot_of(service.ledger), number)
+    found = _charge(due_snapshot(service), number)
     if found.certificate is None or found.settled is None:
         raise HTTPException(404)
     return found

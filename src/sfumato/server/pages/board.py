@@ -27,9 +27,9 @@ from sfumato.server.views.budgets import BudgetBranch, budget_tree, burn_down
 from sfumato.server.views.calendar import CalendarLine, calendar_of
 from sfumato.server.views.chart import StepChart, step_chart
 from sfumato.server.views.dashboard import dashboards_of
+from sfumato.server.views.due import due_snapshot
 from sfumato.server.views.requests import Request as Asked
 from sfumato.server.views.requests import StandingVeto, requests_of, vetoes_of
-from sfumato.server.views.snapshot import snapshot_of
 from sfumato.server.views.what_if import Imagined, Knob, imagined, knobs_of
 from sfumato.server.views.written import left, spent
 from sfumato.server.visitors import AskedBy, AskedService, ConfirmedBy, Visitor
@@ -204,7 +204,7 @@ class WhatIfPage:
 @router.get("/board", name="board.home")
 def home(request: Request, service: AskedService) -> Response:
     """The budgets as a tree."""
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     tree = [_branch(each) for each in budget_tree(snapshot.overview)]
     minutes = minutes_now(service.ledger) if snapshot.overview.board else None
     page = BoardHome(
@@ -222,7 +222,7 @@ def home(request: Request, service: AskedService) -> Response:
 @router.get("/board/budgets/spent", name="board.burn_down")
 def spending(request: Request, service: AskedService, line: str = "") -> Response:
     """How one balance was spent."""
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     if line not in snapshot.balances:
         raise HTTPException(404)
     found, sums, total = burn_down(snapshot, line), [], Fraction(0)
@@ -305,7 +305,7 @@ def submit(
 @router.get("/board/calendar", name="board.calendar")
 def calendar(request: Request, service: AskedService, visitor: AskedBy, year: int | None = None) -> Response:
     """What was released each month, and what is to come."""
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     today = service.clock().date()
     adopted = dashboards_of(snapshot)
     years = sorted({each.schedule.plan.year for each in adopted} | {today.year})
@@ -324,7 +324,7 @@ def calendar(request: Request, service: AskedService, visitor: AskedBy, year: in
 @router.get("/board/what-if", name="board.what_if")
 def what_if(request: Request, service: AskedService, plan: Annotated[str, Query()] = "") -> Response:
     """What a plan would come to with other margins, another rhythm or another cap."""
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     offered = [each for each in dashboards_of(snapshot) if knobs_of(each.schedule.plan)]
     adopted = next(
         (each for each in offered if digest_of(each.schedule.plan) == plan), offered[-1] if offered else None

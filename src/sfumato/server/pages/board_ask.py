@@ -20,7 +20,7 @@ from sfumato.server.pages.board import ACTORS, READERS, BoardSection, ballot_fil
 from sfumato.server.rendering import render
 from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
-from sfumato.server.views.snapshot import snapshot_of
+from sfumato.server.views.due import due_snapshot
 from sfumato.server.visitors import AskedBy, AskedService, ConfirmedBy, Visitor
 
 __all__ = ["ROUTES", "UPLOADS", "address_of_request", "router"]
@@ -152,7 +152,7 @@ def _ask(
     status: int = 200,
 ) -> Response:
     say = service.words(visitor.lang).say
-    board, overview = service.ledger.board(), snapshot_of(service.ledger).overview
+    board, overview = service.ledger.board(), due_snapshot(service).overview
     acts, reads = visitor.is_any(*ACTORS), visitor.is_any(*READERS)
     offered = (Action.RAISE, Action.UNLOCK, *((Action.DATASET,) if acts else ()))
     people = () if board is None else tuple(sorted(board.people))

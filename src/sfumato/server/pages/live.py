@@ -1,4 +1,4 @@
-"""Live streams: feeds that stewards declare, and running totals that analysts open on them and everybody here sees."""
+"""Live streams: feeds that stewards declare, and running totals that analysts open on them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from sfumato.server.live.feeds import LENGTHS, OVER, Feed, Feeds, LiveStream
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import SIGNED_IN, ServiceRole
 from sfumato.server.service import Service
+from sfumato.server.views.gate import EVERYBODY
 from sfumato.server.visitors import AskedBy, AskedService, Visitor
 from sfumato.vault import Vault
 
@@ -38,6 +39,7 @@ ROUTES = {
 MENU = (MenuLink(route="live", words="live.menu", place=45, about="live.about"),)
 FOLDER = "streams"
 ROWS = 12
+WATCHING = (ServiceRole.STEWARD, ServiceRole.AUDITOR, ServiceRole.BOARD)
 Text = Annotated[str, Form(max_length=500)]
 
 
@@ -185,10 +187,12 @@ class FeedsPage:
 
 @router.get("/live", name="live")
 def streams(*, request: Request, service: AskedService, visitor: AskedBy) -> Response:
-    """All streams."""
+    """All streams that somebody sees."""
     held = live_of(service).feeds
     cards = []
     for stream in held.streams():
+        if not _sees(service, visitor, stream):
+            continue
         points = held.points(stream.name)
         cards.append(
             StreamCard(
@@ -279,7 +283,7 @@ async def declare(*, request: Request, service: AskedService, visitor: AskedBy) 
 @router.get("/live/{name}", name="live.show")
 def show(*, request: Request, service: AskedService, visitor: AskedBy, name: str) -> Response:
     """One stream."""
-    stream = _stream(service, name)
+    stream = _stream(service, visitor, name)
     over = stream.phase in OVER
     page = StreamPage(
         name=stream.name,
@@ -293,14 +297,21 @@ def show(*, request: Request, service: AskedService, visitor: AskedBy, name: str
 @router.get("/live/{name}/chart", name="live.chart")
 def chart(*, request: Request, service: AskedService, visitor: AskedBy, name: str) -> Response:
     """The part of the page of a stream that changes, for a script that fetches it."""
-    return render(request, "live/chart.html", ChartPage(now=_now(service, visitor, _stream(service, name))))
+    return render(request, "live/chart.html", ChartPage(now=_now(service, visitor, _stream(service, visitor, name))))
 
 
-def _stream(service: Service, name: str) -> LiveStream:
+def _stream(service: Service, visitor: Visitor, name: str) -> LiveStream:
     stream = live_of(service).feeds.stream(name)
-    if stream is None:
+    if stream is None or not _sees(service, visitor, stream):
         raise HTTPException(404)
     return stream
+
+
+def _sees(service: Service, visitor: Visitor, stream: LiveStream) -> bool:
+    """Whether somebody sees a stream: they may charge its account, look after all of it, or it is for everybody."""
+    if visitor.may_charge(stream.account) or visitor.is_any(*WATCHING):
+        return True
+    return live_of(service).feeders.recipient(stream) == EVERYBODY
 
 
 def _now(service: Service, visitor: Visitor, stream: LiveStream) -> StreamNow:

@@ -120,7 +120,7 @@ def project(*, request: Request, name: str, service: AskedService, visitor: Aske
             )
             for draft in desk.projects.drafts(found)
         ),
-        jobs=tuple(job_row(request, job) for job in desk.queue.of(project=found.name)),
+        jobs=tuple(job_row(request, job) for job in desk.asked_in(visitor, found)),
     )
     return render(request, "projects/project.html", page)
 

@@ -17,12 +17,13 @@ from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import EVERYONE
 from sfumato.server.service import Service
 from sfumato.server.views.dashboard import Dashboard, dashboard, dashboards_of
+from sfumato.server.views.due import due_snapshot
 from sfumato.server.views.gate import Gated, Published, gated
 from sfumato.server.views.pictures import THEMES, WIDTHS, drawn
 from sfumato.server.views.plan_page import PlanShown, plan_csv, plan_shown
 from sfumato.server.views.public_pages import PublicHome, PublicPlan, PublicRelease, plan_card
 from sfumato.server.views.release import area_file, registry_document, release_page, row_of
-from sfumato.server.views.snapshot import Snapshot, snapshot_of
+from sfumato.server.views.snapshot import Snapshot
 from sfumato.server.visitors import AskedBy, AskedService
 
 __all__ = ["MENU", "ROUTES", "router"]
@@ -43,7 +44,7 @@ A_PAGE = 20
 @router.get("/public", name="public.home")
 def home(request: Request, service: AskedService, visitor: AskedBy, dataset: str = "", page: int = 1) -> Response:
     """The public registry."""
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     found = _gated(service, snapshot)
     mine = [each for each in found.published if dataset in ("", each.release.statement.dataset.name)]
     pages = max(1, -(-len(mine) // A_PAGE))
@@ -64,7 +65,7 @@ def home(request: Request, service: AskedService, visitor: AskedBy, dataset: str
 @router.get("/public/registry.json", name="public.registry")
 def registry(service: AskedService) -> Response:
     """The registry for programs."""
-    found = _gated(service, snapshot_of(service.ledger))
+    found = _gated(service, due_snapshot(service))
     return JSONResponse(registry_document(list(found.published), Declared()))
 
 
@@ -134,7 +135,7 @@ def _gated(service: Service, snapshot: Snapshot) -> Gated:
 
 def _published(service: Service, identifier: str) -> Published:
     try:
-        return _gated(service, snapshot_of(service.ledger)).find(identifier)
+        return _gated(service, due_snapshot(service)).find(identifier)
     except InvalidInput:
         raise HTTPException(404) from None
 
@@ -145,7 +146,7 @@ def _dashboards(service: Service, snapshot: Snapshot) -> tuple[Dashboard, ...]:
 
 
 def _plan(service: Service, digest: str) -> Dashboard:
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     for each in dashboards_of(snapshot):
         if digest_of(each.schedule.plan) == digest:
             found = held_dashboard(snapshot, each.number, service.clock().date().isoformat())

@@ -12,9 +12,9 @@ from sfumato.server.publishing.grounds import Publications
 from sfumato.server.rendering import MenuLink, render
 from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
+from sfumato.server.views.due import due_snapshot
 from sfumato.server.views.gate import EVERYBODY, gated
 from sfumato.server.views.release import ReleaseRow, row_of_release
-from sfumato.server.views.snapshot import snapshot_of
 from sfumato.server.views.written import moment_words
 from sfumato.server.visitors import AskedBy, AskedService, Visitor
 
@@ -85,7 +85,7 @@ def withdraw(service: AskedService, identifier: Annotated[str, Form()] = "") -> 
 def _home(
     request: Request, service: Service, visitor: Visitor, *, said: str = "", wrong: str = "", status: int = 200
 ) -> Response:
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     stated = Publications(service.database, now=service.now).all()
     rows = {
         release.statement.identifier: row_of_release(release, visitor.lang)
@@ -107,7 +107,7 @@ def _home(
 
 def _waiting(service: Service, language: str) -> tuple[ReleaseRow, ...]:
     """The answers that are for everybody, or for nobody in particular, and not on record; the newest first."""
-    snapshot = snapshot_of(service.ledger)
+    snapshot = due_snapshot(service)
     stated = {name: each.grounds for name, each in Publications(service.database, now=service.now).all().items()}
     found = gated(snapshot, stated, at=service.clock().isoformat(timespec="seconds"))
     known = {each.identifier for each in found.published} | {each.identifier for each in found.withheld}

@@ -113,7 +113,7 @@ class AnswerPage:
 @router.get("/questions", name="questions")
 def history(*, request: Request, service: AskedService, visitor: AskedBy) -> Response:
     """What somebody asked."""
-    jobs = desk_of(service).queue.of(login=str(visitor.name))
+    jobs = desk_of(service).asked_by(visitor)
     return render(request, "ask/history.html", HistoryPage(jobs=tuple(job_row(request, job) for job in jobs)))
 
 
@@ -162,7 +162,7 @@ def pictured(
     else:
         answer = read_again(desk, job, form)
         body = study_picture(answer, language=_short(visitor.lang), theme=theme, narrow=narrow)
-    return Response(body, media_type="image/svg+xml", headers={"Cache-Control": "private, max-age=3600"})
+    return Response(body, media_type="image/svg+xml", headers={"Cache-Control": "no-store, private"})
 
 
 @router.get("/questions/{name}/download/{kind}", name="question.download")

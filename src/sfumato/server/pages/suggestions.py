@@ -228,7 +228,7 @@ def _shown(
         except SfumatoError as refused:
             wrong = str(refused)
     limit = held.schema.limit
-    mine = [job for job in desk.queue.of(login=str(visitor.name)) if job.dataset == name and _kind(job) is not None]
+    mine = [job for job in desk.asked_by(visitor) if job.dataset == name and _kind(job) is not None]
     page = SuggestPage(
         name=name,
         limit="" if limit is None else f"{limit.groups} × {limit.rows_per_group}",
