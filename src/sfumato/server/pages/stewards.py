@@ -53,6 +53,7 @@ ROUTES = {
     "data.close": STEWARD,
 }
 UPLOADS = ("data.upload",)
+NOT_IN_NAMES = frozenset("\"'`\\")
 MENU = (MenuLink(route="data", words="data.menu", about="data.about", place=70),)
 
 
@@ -332,6 +333,7 @@ def _declared(request: Request, service: Service, by: str, said: dict[str, str])
     place: str | Path = _table_of(service, file) if is_table(file) else place_of(service.data, file)
     columns = columns_of(said, int(said["count"]) if said.get("count", "").isdecimal() else 0)
     try:
+        _check_plain(said.get("name", ""), said.get("edition", ""))
         schema = schema_of(
             columns,
             name=said.get("name", ""),
@@ -356,6 +358,15 @@ def _declared(request: Request, service: Service, by: str, said: dict[str, str])
     except SfumatoError as wrong:
         return render(request, "data/onboard.html", _form(service, file, columns, said, wrong=str(wrong)), status=422)
     return RedirectResponse(str(request.app.url_path_for("data.show", name=str(schema.name))), 303)
+
+
+def _check_plain(*names: str) -> None:
+    """Refuse a name that ends a text in somebody's code, or that a page cannot show."""
+    if any(sign in NOT_IN_NAMES or not sign.isprintable() for name in names for sign in name.strip()):
+        raise InvalidInput(
+            "the name and the version of a dataset are without quotes, backslashes and control characters; nothing "
+            "was declared. Leave them out."
+        )
 
 
 def _table_of(service: Service, place: str) -> str:
