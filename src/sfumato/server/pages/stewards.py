@@ -51,6 +51,7 @@ ROUTES = {
     "data.declare": STEWARD,
     "data.show": STEWARD | {ServiceRole.AUDITOR},
     "data.close": STEWARD,
+    "data.reopen": STEWARD,
 }
 UPLOADS = ("data.upload",)
 NOT_IN_NAMES = frozenset("\"'`\\")
@@ -59,7 +60,7 @@ MENU = (MenuLink(route="data", words="data.menu", about="data.about", place=70),
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRow:
-    """A version as it is listed; ``state`` is open, closed, or waiting for the board."""
+    """A version as it is listed; ``state`` is open, closed, brought back by a backup, or waiting for the board."""
 
     name: str
     edition: str
@@ -185,6 +186,7 @@ def table(
     """Show the form about a table of a database that the settings name; its catalogue is asked, and no row is read."""
     place = service.datasets.databases.place(database, table)
     earlier = service.datasets[like].schema if like and like in service.datasets else None
+    service.datasets.databases.check_foreign(place)
     columns = drafted(service.datasets.databases.opened(place), earlier)
     return render(request, "data/onboard.html", _form(service, place, columns, _said(service, like), wrong=None))
 
@@ -217,6 +219,13 @@ def close(*, service: AskedService, name: str, edition: Annotated[str, Form(max_
     return RedirectResponse(f"/data/{name}", 303)
 
 
+@router.post("/data/{name}/reopen", name="data.reopen")
+def reopen(*, service: AskedService, name: str, edition: Annotated[str, Form(max_length=500)]) -> Response:
+    """Open a version again that is closed since a backup brought it back."""
+    service.datasets.reopen(name, edition)
+    return RedirectResponse(f"/data/{name}", 303)
+
+
 # ----------------------------------------------------------------------------------------------------- what is shown
 
 
@@ -236,8 +245,10 @@ def _rows(service: Service, versions: tuple[HeldDataset, ...]) -> tuple[VersionR
 
 
 def _state(service: Service, version: HeldDataset, held: Held | None) -> str:
-    if version.closed is not None or (held is not None and version.edition in held.closed):
+    if held is not None and version.edition in held.closed:
         return "closed"
+    if version.closed is not None:
+        return "brought_back" if version.brought_back else "closed"
     if held is not None and held.vetoed_by:
         return "vetoed"
     return "open" if _approved(service, version.name) else "waiting"
