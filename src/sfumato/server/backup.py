@@ -113,7 +113,7 @@ def backup(folder: str | Path, file: str | Path, *, data: bool = False) -> Backu
         part = place.with_name(f"{place.name}.{secrets.token_hex(4)}")
         try:
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-                facts = {"ledger": identifier, "entries": end.number, "digest": end.digest, "at": end.at}
+                facts: dict[str, str | int] = {"ledger": identifier, "entries": end.number, "digest": end.digest, "at": end.at}
                 _pack(out, members, facts, key)
                 out.flush()
                 os.fsync(out.fileno())
@@ -330,7 +330,7 @@ def _shut(connection: Connection) -> None:
     connection.execute(gone.values(withdrawn=time.time()))
     connection.execute(sa.update(DATASETS).where(DATASETS.c.closed.is_(None)).values(closed=BROUGHT_BACK))
     for row in connection.execute(sa.select(PEOPLE)).all():
-        if not _stays_in(row._mapping):
+        if not _stays_in(row._asdict()):
             connection.execute(sa.update(PEOPLE).where(PEOPLE.c.login == row.login).values(closed=True))
 
 
