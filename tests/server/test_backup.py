@@ -21,7 +21,7 @@ from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance import settings as ledger_settings
 from sfumato.reports.publication import Grounds
 from sfumato.reports.verify import parsed, verify
-from sfumato.server.backup import MANIFEST, TABLES, _signed, backup, restore
+from sfumato.server.backup import MANIFEST, TABLES, _check_places, _signed, backup, restore
 from sfumato.server.jobs.queue import JobOutcome
 from sfumato.server.live.feeds import Feed, Feeds, LiveStream
 from sfumato.server.publishing.grounds import Publications
@@ -229,6 +229,7 @@ CHANGES: dict[str, Change] = {
     "session": _told_anew(lambda body: body + b'["sessions", {"digest": "a"}]\n', signed=True),
     "key": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"ledger.key"'), signed=True),
     "above": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"data/../ledger.key"'), signed=True),
+    "plans": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"plans/.a/../../a.csv"'), signed=True),
     "elsewhere": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"/etc/hostname"'), signed=True),
     "address": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"postgresql://db/a"'), signed=True),
 }
@@ -373,3 +374,19 @@ def test_the_commands(saved: tuple[Path, Path, str], home: Path, tmp_path: Path)
         assert BY_WARD
     finally:
         service.close()
+
+
+def test_places_of_data_are_files_in_a_folder_of_the_service_or_tables() -> None:
+    _check_places(["data/visits.parquet", "plans/arrivals/2026-09.parquet", "database:clinic/public.visits"])
+    for place in (
+        "ledger.key",
+        "/etc/a.csv",
+        "data/../ledger.csv",
+        "keys/ada.key",
+        "a.csv",
+        "data/",
+        "",
+        "data//a.csv",
+    ):
+        with pytest.raises(InvalidInput, match="lies neither"):
+            _check_places([place])

@@ -34,6 +34,7 @@ from sfumato.governance.backup import Restored
 from sfumato.server.app import areas
 from sfumato.server.database import METADATA, Database
 from sfumato.server.datasets.databases import is_table
+from sfumato.server.datasets.onboarding import ENDINGS
 from sfumato.server.datasets.tables import BROUGHT_BACK, DATASETS
 from sfumato.server.identity.tables import PEOPLE
 from sfumato.server.jobs.queue import MOST_ATTEMPTS, JobOutcome
@@ -113,7 +114,12 @@ def backup(folder: str | Path, file: str | Path, *, data: bool = False) -> Backu
         part = place.with_name(f"{place.name}.{secrets.token_hex(4)}")
         try:
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-                facts: dict[str, str | int] = {"ledger": identifier, "entries": end.number, "digest": end.digest, "at": end.at}
+                facts: dict[str, str | int] = {
+                    "ledger": identifier,
+                    "entries": end.number,
+                    "digest": end.digest,
+                    "at": end.at,
+                }
                 _pack(out, members, facts, key)
                 out.flush()
                 os.fsync(out.fileno())
@@ -340,14 +346,15 @@ def _stays_in(person: Mapping[str, Any]) -> bool:
 
 
 def _check_places(places: Iterable[object]) -> None:
-    """Refuse data of any other file than those that stewards sent, or of a table that no settings name."""
-    for place in places:
-        text = str(place)
-        folder, _, last = text.partition("/")
-        if not (is_table(text) or (folder == DATA and PLAIN.fullmatch(last))):
+    """Refuse a place that is no file of data in a folder of the service, and no table that settings name."""
+    for place in map(str, places):
+        *folders, last = place.split("/")
+        inside = folders and all(map(PLAIN.fullmatch, folders)) and PLAIN.fullmatch(last) and last.endswith(ENDINGS)
+        if not (is_table(place) or inside):
             raise InvalidInput(
-                f"a dataset lies neither in {DATA}/ nor in a database of the settings; nothing was written. A backup "
-                "takes those alone: have a steward declare its file by the form, before the backup is made."
+                "a dataset lies neither in a folder of the service nor in a database of the settings; nothing was "
+                "written. A backup takes those alone: have a steward declare its file by the form, before the backup "
+                "is made."
             )
 
 
