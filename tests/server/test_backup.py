@@ -315,6 +315,8 @@ def test_no_password_of_a_broker_is_in_a_backup_and_its_feed_waits_for_its_addre
             asked_stream(feeds, "ward")
         with pytest.raises(Refused, match="there is a feed"):
             declare_feed(again, "ward", addresses["ward"], key="other")
+        again.people.add("sara", shown="Sara", roles=[ServiceRole.STEWARD])
+        assert Visiting(again).sign_in("sara").get("/live/feeds").text.count("waits for its address") == 2
         entries = again.ledger.head().head.number
         assert declare_feed(again, "ward", addresses["ward"]).url == addresses["ward"]
         assert again.ledger.head().head.number == entries
