@@ -1,8 +1,13 @@
 """A backup is written while the service goes on, holds no key and no anchor, and refills no budget."""
 
+import hashlib
+import io
 import json
 import shutil
+import sqlite3
 import tarfile
+from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,18 +16,23 @@ from typer.testing import CliRunner
 
 from sfumato.cli.app import app
 from sfumato.core.budget import Budget
+from sfumato.core.signature import SigningKey
 from sfumato.errors import InvalidInput, LedgerError, NotDeclared, Refused
 from sfumato.governance import settings as ledger_settings
 from sfumato.reports.publication import Grounds
 from sfumato.reports.verify import parsed, verify
-from sfumato.server.backup import MANIFEST, TABLES, backup, restore
+from sfumato.server.backup import MANIFEST, TABLES, _check_places, _signed, backup, restore
 from sfumato.server.jobs.queue import JobOutcome
+from sfumato.server.live.feeds import Feed, Feeds, LiveStream
 from sfumato.server.publishing.grounds import Publications
+from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
-from tests.server.asked_services import ACCOUNT, BY_WARD, CANARY, asked
+from tests.server.asked_services import ACCOUNT, BY_WARD, CANARY, asked, furnished
+from tests.server.visiting import Visiting
 
 OTHER = 'SELECT COUNT(*) AS n FROM "visits"'
 DATABASES = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "service.db", "service.db-wal", "service.db-shm")
+Change = Callable[[tarfile.TarFile, tarfile.TarInfo, bytes], None]
 SECRETS = ("ledger.key", "release.key", "ledger.anchor")
 
 
@@ -55,12 +65,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
 @pytest.fixture
 def home(saved: tuple[Path, Path, str], tmp_path: Path) -> Path:
     """A folder after its databases and data were lost: settings, keys and the anchor are what is left."""
-    place = tmp_path / "service"
-    (place / "data").mkdir(parents=True)
-    for path in saved[0].iterdir():
-        if path.is_file() and path.name not in DATABASES:
-            shutil.copy2(path, place)
-    return place
+    return kept(saved[0], tmp_path / "service")
 
 
 def test_a_backup_holds_no_key_no_anchor_no_session_and_no_name_of_a_folder(saved: tuple[Path, Path, str]) -> None:
@@ -95,10 +100,14 @@ def test_an_older_backup_is_refused_and_refills_no_budget(saved: tuple[Path, Pat
         text = service.ledger.certificate(release)
         assert text is not None
         assert verify(parsed(text)).consistent
-        assert release in Publications(service.database, now=service.now).all()
+        assert release not in Publications(service.database, now=service.now).all()
+        assert list(service.datasets) == []
+        assert service.datasets.reopen("visits", "2026-10").closed is None
         assert service.datasets["visits"].edition == "2026-10"
         assert service.tokens.find((saved[0].parent / "token").read_text("utf-8")) is None
-        assert service.people.get("ada") is not None
+        ada = service.people.get("ada")
+        assert ada is not None
+        assert ada.closed
     finally:
         service.close()
 
@@ -130,15 +139,18 @@ def test_only_whole_backups_are_brought_back_and_only_into_empty_databases(
     with pytest.raises(NotDeclared, match="is not there"):
         restore(home, file)
     (tmp_path / "release.key").rename(home / "release.key")
+    key = SigningKey.load(home / "ledger.key")
     for name, change in CHANGES.items():
         wrong = tmp_path / f"{name}.tar"
         with tarfile.open(file) as packed, tarfile.open(wrong, "w") as made:
+            made.key = key  # type: ignore[attr-defined]  # for changes that whoever has it could make
             for info in packed:
                 inner = packed.extractfile(info)
                 assert inner is not None
                 change(made, info, inner.read())
-        with pytest.raises(InvalidInput, match=r"no whole backup|is not one of"):
+        with pytest.raises(InvalidInput, match=r"no whole backup|is not one of|not signed|lies neither"):
             restore(home, wrong, older=True)
+        assert not (home / "service.db").exists() or not rows_in(home)
     (tmp_path / "text.tar").write_text("nothing", "utf-8")
     for other in ("text.tar", "none.tar"):
         with pytest.raises(InvalidInput):
@@ -150,8 +162,6 @@ def test_only_whole_backups_are_brought_back_and_only_into_empty_databases(
 
 
 def put(made: tarfile.TarFile, info: tarfile.TarInfo, body: bytes, name: str | None = None) -> None:
-    import io
-
     other = tarfile.TarInfo(name or info.name)
     other.size = len(body)
     made.addfile(other, io.BytesIO(body))
@@ -180,22 +190,173 @@ def _short(made: tarfile.TarFile, info: tarfile.TarInfo, body: bytes) -> None:
         put(made, info, body)
 
 
-def _another_row(made: tarfile.TarFile, info: tarfile.TarInfo, body: bytes) -> None:
-    import hashlib
+def _told_anew(change: Callable[[bytes], bytes], *, signed: bool) -> Change:
+    """Other rows, whose digest the manifest states; ``signed`` by the ledger's key, which nobody else has."""
 
-    more = body + b'["sessions", {"digest": "a"}]\n'
-    if info.name == TABLES:
-        put(made, info, more)
-        made.digest = hashlib.sha256(more).hexdigest()  # type: ignore[attr-defined]  # kept until the manifest comes
-        return
+    def changed(made: tarfile.TarFile, info: tarfile.TarInfo, body: bytes) -> None:
+        if info.name == TABLES:
+            body = change(body)
+            made.digest = hashlib.sha256(body).hexdigest()  # type: ignore[attr-defined]  # until the manifest comes
+        if info.name == MANIFEST:
+            stated = json.loads(body)
+            stated["members"][TABLES] = made.digest  # type: ignore[attr-defined]
+            key = made.key if signed else SigningKey.new()  # type: ignore[attr-defined]
+            body = json.dumps({**stated, "signature": key.sign(_signed(stated))}).encode()
+        put(made, info, body)
+
+    return changed
+
+
+def _unsigned(made: tarfile.TarFile, info: tarfile.TarInfo, body: bytes) -> None:
     if info.name == MANIFEST:
         stated = json.loads(body)
-        stated["members"][TABLES] = made.digest  # type: ignore[attr-defined]
+        del stated["signature"]
         body = json.dumps(stated).encode()
     put(made, info, body)
 
 
-CHANGES = {"edited": _edited, "beside": _beside, "linked": _linked, "short": _short, "session": _another_row}
+def _an_administrator(body: bytes) -> bytes:
+    return body.replace(b'"roles": "analyst"', b'"roles": "admin"')
+
+
+CHANGES: dict[str, Change] = {
+    "edited": _edited,
+    "beside": _beside,
+    "linked": _linked,
+    "short": _short,
+    "unsigned": _unsigned,
+    "another key": _told_anew(_an_administrator, signed=False),
+    "session": _told_anew(lambda body: body + b'["sessions", {"digest": "a"}]\n', signed=True),
+    "key": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"ledger.key"'), signed=True),
+    "above": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"data/../ledger.key"'), signed=True),
+    "plans": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"plans/.a/../../a.csv"'), signed=True),
+    "elsewhere": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"/etc/hostname"'), signed=True),
+    "address": _told_anew(lambda body: body.replace(b'"data/visits.parquet"', b'"postgresql://db/a"'), signed=True),
+}
+
+
+def rows_in(home: Path) -> int:
+    """How many people and datasets there are in the tables of a service."""
+    with closing(sqlite3.connect(home / "service.db")) as connection:
+        asked = "SELECT (SELECT COUNT(*) FROM people) + (SELECT COUNT(*) FROM datasets)"
+        return int(connection.execute(asked).fetchone()[0])
+
+
+def test_what_was_closed_since_stays_closed_until_somebody_decides_anew(tmp_path: Path) -> None:
+    service = furnished(tmp_path / "service")
+    service.people.add("stella", shown="Stella", roles=[ServiceRole.STEWARD])
+    service.people.add("ida", shown="Ida", roles=[ServiceRole.ADMIN])
+    service.people.add("otto", shown="Otto", roles=[ServiceRole.ADMIN])
+    service.people.change("otto", roles=[ServiceRole.ADMIN], accounts=[], closed=True)
+    stated = Publications(service.database, now=service.now)
+    grounds = Grounds(reason="beds are planned by it", legal_basis="section 7")
+    stated.put("a release", grounds, by="stella")
+    backup(service.folder, tmp_path / "sunday.tar", data=True)
+    service.datasets.close("visits", "2026-10")
+    stated.withdraw("a release")
+    service.people.change("ben", roles=[ServiceRole.ANALYST], accounts=[], closed=True)
+    service.close()
+    home = kept(tmp_path / "service", tmp_path / "home")
+    done = restore(home, tmp_path / "sunday.tar")
+    assert (done.ledger.lost, done.administrators) == (False, ("ida",))
+    again = Service.open(home)
+    try:
+        assert list(again.datasets) == []
+        assert not Publications(again.database, now=again.now).all()
+        assert [person.login for person in again.people.all() if not person.closed] == ["ida"]
+        again.people.change("stella", roles=[ServiceRole.STEWARD], accounts=[], closed=False)
+        steward = Visiting(again).sign_in("stella")
+        assert "closed since a backup brought it back" in steward.get("/data/visits").text
+        assert steward.post("/data/visits/reopen", {"edition": "2026-10"}, page="/data/visits").status_code == 303
+        assert list(again.datasets) == ["visits"]
+        steward.post("/data/visits/close", {"edition": "2026-10"}, page="/data/visits")
+        with pytest.raises(Refused, match="waits to be opened"):  # somebody closed it: that stays
+            again.datasets.reopen("visits", "2026-10")
+        Publications(again.database, now=again.now).put("a release", grounds, by="stella")
+        assert list(Publications(again.database, now=again.now).all()) == ["a release"]
+    finally:
+        again.close()
+
+
+def test_a_version_that_waits_to_be_opened_again_can_be_closed_for_good(tmp_path: Path) -> None:
+    service = furnished(tmp_path / "service")
+    backup(service.folder, tmp_path / "sunday.tar", data=True)
+    service.close()
+    home = kept(tmp_path / "service", tmp_path / "home")
+    restore(home, tmp_path / "sunday.tar")
+    again = Service.open(home)
+    try:
+        assert again.datasets.versions("visits")[0].brought_back
+        again.datasets.close("visits", "2026-10")
+        with pytest.raises(Refused):
+            again.datasets.reopen("visits", "2026-10")
+    finally:
+        again.close()
+
+
+def test_no_password_of_a_broker_is_in_a_backup_and_its_feed_waits_for_its_address(tmp_path: Path) -> None:
+    addresses = {
+        "ward": f"redis://reader:{CANARY}@127.0.0.1:6379/0",
+        "door": f"redis://127.0.0.1:6379/0?password={CANARY}",
+        "roof": "redis://127.0.0.1:6379/0",
+    }
+    service = furnished(tmp_path / "service")
+    for name, url in addresses.items():
+        declare_feed(service, name, url)
+    backup(service.folder, tmp_path / "sunday.tar")
+    service.close()
+    assert CANARY.encode() not in (tmp_path / "sunday.tar").read_bytes()
+    home = kept(tmp_path / "service", tmp_path / "home")
+    assert sorted(restore(home, tmp_path / "sunday.tar").feeds) == ["door", "ward"]
+    again = Service.open(home)
+    try:
+        feeds = Feeds(again.database, again.ledger, again.now)
+        with pytest.raises(Refused, match="waits for its address"):
+            asked_stream(feeds, "ward")
+        with pytest.raises(Refused, match="there is a feed"):
+            declare_feed(again, "ward", addresses["ward"], key="other")
+        again.people.add("sara", shown="Sara", roles=[ServiceRole.STEWARD])
+        assert Visiting(again).sign_in("sara").get("/live/feeds").text.count("waits for its address") == 2
+        entries = again.ledger.head().head.number
+        assert declare_feed(again, "ward", addresses["ward"]).url == addresses["ward"]
+        assert again.ledger.head().head.number == entries
+        assert asked_stream(feeds, "ward").feed == "ward"
+        with pytest.raises(Refused, match="there is a feed"):
+            declare_feed(again, "ward", addresses["roof"])
+        assert feeds.feed("ward").url == addresses["ward"]
+    finally:
+        again.close()
+
+
+def declare_feed(service: Service, name: str, url: str, *, key: str = "events") -> Feed:
+    return Feeds(service.database, service.ledger, service.now).declare(
+        name=name,
+        edition="1",
+        url=url,
+        key=key,
+        time="at",
+        person="patient_id",
+        relation="add/remove",
+        population="patients",
+        cap=Budget(epsilon=1),
+        trim=False,
+        by="stella",
+    )
+
+
+def asked_stream(feeds: Feeds, name: str) -> LiveStream:
+    return feeds.drafted(
+        feed=name, title="", account=ACCOUNT, by="ada", every=60, horizon=10, days=1, spend=Budget(epsilon="1/10")
+    )
+
+
+def kept(folder: Path, home: Path) -> Path:
+    """A folder after its databases and data were lost: settings, keys and the anchor are what is left."""
+    (home / "data").mkdir(parents=True)
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in DATABASES:
+            shutil.copy2(path, home)
+    return home
 
 
 def test_the_commands(saved: tuple[Path, Path, str], home: Path, tmp_path: Path) -> None:
@@ -215,3 +376,19 @@ def test_the_commands(saved: tuple[Path, Path, str], home: Path, tmp_path: Path)
         assert BY_WARD
     finally:
         service.close()
+
+
+def test_places_of_data_are_files_in_a_folder_of_the_service_or_tables() -> None:
+    _check_places(["data/visits.parquet", "plans/arrivals/2026-09.parquet", "database:clinic/public.visits"])
+    for place in (
+        "ledger.key",
+        "/etc/a.csv",
+        "data/../ledger.csv",
+        "keys/ada.key",
+        "a.csv",
+        "data/",
+        "",
+        "data//a.csv",
+    ):
+        with pytest.raises(InvalidInput, match="lies neither"):
+            _check_places([place])

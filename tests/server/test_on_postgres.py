@@ -78,7 +78,8 @@ def test_people_ask_sign_in_and_are_shut_out_and_a_backup_comes_back(url: str, t
         assert again.people.get("ada").closed is True  # type: ignore[union-attr]
         assert again.ledger.balance(ACCOUNT).spent == Budget(epsilon="1/10")
         assert again.tokens.find(token) is None
-        assert str(ended.release) in Publications(again.database, now=again.now).all()
+        assert str(ended.release) not in Publications(again.database, now=again.now).all()
+        assert list(again.datasets) == []
     finally:
         again.close()
 

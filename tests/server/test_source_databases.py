@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.release import Release
 from sfumato.errors import InvalidInput, NotDeclared, Refused, SfumatoError
-from sfumato.server.datasets.databases import SourceDatabases, check_apart
+from sfumato.server.datasets.databases import LEDGER, OWN, SourceDatabases, check_apart
 from sfumato.server.rendering import FORM_FIELD
 from sfumato.server.roles import ServiceRole
 from sfumato.server.service import Service
@@ -153,6 +153,51 @@ def test_the_tables_of_the_service_are_no_data() -> None:
         check_apart({"clinic": "postgres://reader:b@DB.example:5432/sfumato?sslmode=require"}, [own])
     assert "reader" not in str(wrong.value)
     check_apart({"clinic": "postgresql://reader:b@db.example/clinic"}, [own, "service.db"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "postgresql://reader@db.example./sfumato",
+        "postgresql://reader@db%2Eexample/sfumat%6F",
+        "postgresql://reader@elsewhere/sfumato?host=db.example",
+        "postgresql://reader@db.example/clinic?dbname=sfumato",
+        "postgresql://reader@db.example:1/sfumato?port=5432",
+    ],
+)
+def test_another_spelling_of_an_address_is_the_same_database(other: str) -> None:
+    with pytest.raises(Refused, match="its ledger"):
+        check_apart({"clinic": other}, ["postgresql+psycopg://service:a@DB.example/sfumato"])
+
+
+@pytest.mark.parametrize("tables", [("restated_datasets",), ("x.stream_points",), tuple(sorted(LEDGER))])
+def test_a_database_with_tables_of_a_service_is_no_data_whatever_its_address_says(
+    tables: tuple[str, ...], tmp_path: Path, clinic: str
+) -> None:
+    steward = served(tmp_path / "service", clinic)
+    with duckdb.connect(clinic.removeprefix("duckdb:///")) as connection:
+        connection.execute("CREATE SCHEMA x")
+        for table in tables:
+            connection.execute(f"CREATE TABLE {table} (one BIGINT)")
+    shown = steward.post("/data/table", {"database": "clinic", "table": "visits"}, page="/data/new")
+    assert shown.status_code == 409
+    assert "those are no data" in shown.text
+    form = FORM | {"file": "database:clinic/visits"}
+    answer = steward.post("/data/declare", form, page="/data/new")
+    assert answer.status_code == 422
+    assert "those are no data" in answer.text
+    assert list(steward.service.datasets) == []
+    steward.service.close()
+
+
+def test_the_names_of_own_tables_are_those_of_the_service_and_of_its_ledger() -> None:
+    from sfumato.governance import rows
+    from sfumato.server.app import areas
+    from sfumato.server.database import METADATA
+
+    _ = areas()
+    assert set(METADATA.tables) >= OWN
+    assert set(rows.TABLES.tables) >= LEDGER
 
 
 def test_places_name_a_database_of_the_settings_and_a_table() -> None:

@@ -243,8 +243,8 @@ def restore(
     """Bring a service back from a backup into its folder, whose databases were moved aside.
 
     No budget is refilled by it: where the anchor is newer than the backup it is refused, and with --older the ledger
-    stays shut until sfumato ledger recover has charged what was lost. Everybody signs in anew, and tokens are made
-    anew; people stand as they did then, so shut out again whom you shut out since.
+    stays shut until sfumato ledger recover has charged what was lost. What was closed since then nobody knows: all
+    publications are withdrawn, all datasets closed, all people but administrators shut out, until you decide anew.
 
     Example: $ sfumato serve restore sunday.tar hospital
     """
@@ -260,12 +260,20 @@ def restore(
                 "lost": done.ledger.lost,
                 "rows": done.rows,
                 "files": done.files,
+                "administrators": list(done.administrators),
+                "feeds": list(done.feeds),
                 "without": [{"dataset": name, "version": version} for name, version in done.without],
             }
         )
         return
     say(f"restored: {done.ledger.entries:,} entries of the ledger, {counted(done.rows, 'row')}")
-    say("Nobody is signed in, and no token opens anything. Shut out again whom you shut out since then.")
+    say("Nobody is signed in, and no token opens anything. What was closed since then is not known, so all is shut:")
+    say_line(f"  people: shut out, but for the administrators: {', '.join(done.administrators) or 'none'}")
+    say("    An administrator lets in whoever should be; shut out administrators whom you shut out since then.")
+    say("  datasets: closed, until a steward opens each of them again")
+    say("  publications: withdrawn, until a steward puts each of them on record again")
+    for name in done.feeds:
+        say_line(f"  the feed {name} waits for its address: declare it again, with the same words")
     for name, version in done.without:
         say_line(f"its file is not there: {name} version {version}")
     if done.ledger.lost:

@@ -22,8 +22,10 @@ __all__ = [
     "AnswerTable",
     "Download",
     "Headline",
+    "connected",
     "download",
     "headline",
+    "in_code",
     "notebook",
     "notebook_of",
     "page_picture",
@@ -221,12 +223,26 @@ DOWNLOADS: Mapping[str, tuple[str, str]] = {
 
 def notebook(job: Job, *, address: str) -> str:
     """A notebook that asks the same again, which costs nothing: the answer is stored."""
-    asked = json.dumps(job.sql or "", ensure_ascii=False)
+    asked = in_code(job.sql or "")
     spend = f'epsilon="{job.spend.epsilon}"' + (f', delta="{job.spend.delta}"' if job.spend.delta else "")
-    ask = f'answer = service.sql({asked}, {spend}, table="{job.dataset}")\nanswer'
+    ask = f"answer = service.sql({asked}, {spend}, table={in_code(job.dataset)})\nanswer"
     return _written_notebook(
         job.title, address, job.account, [ask, "print(answer.explain())", "answer.plot()"], moments=False
     )
+
+
+def in_code(text: str) -> str:
+    """A text as a constant of Python, whoever wrote it: it is the same text there, and never code.
+
+    >>> print(in_code('visits", x=exit()'))
+    "visits\\", x=exit()"
+    """
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)
+
+
+def connected(address: str, account: str) -> str:
+    """The line of code that connects to a service for one account."""
+    return f'service = sf.connect({in_code(address)}, token=os.environ["SFUMATO_TOKEN"], account={in_code(account)})'
 
 
 def notebook_of(title: str, lines: Sequence[str], *, address: str, account: str) -> str:
@@ -238,8 +254,7 @@ def notebook_of(title: str, lines: Sequence[str], *, address: str, account: str)
 def _written_notebook(title: str, address: str, account: str, parts: Sequence[str], *, moments: bool) -> str:
     connect = (
         f"import os\n{'from datetime import date' + chr(10) if moments else ''}\nimport sfumato as sf\n\n"
-        "# a token of yours: make one on the page of your account\n"
-        f'service = sf.connect("{address}", token=os.environ["SFUMATO_TOKEN"], account="{account}")'
+        "# a token of yours: make one on the page of your account\n" + connected(address, account)
     )
     cells = [
         ("markdown", f"# {title}\n\nThe answer is stored, so that asking for it again costs nothing."),

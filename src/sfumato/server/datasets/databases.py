@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from sfumato.core.interrupts import attempt
 from sfumato.engines.sources import stored_tables
@@ -13,6 +13,11 @@ __all__ = ["SourceDatabases", "check_apart", "check_database", "is_table"]
 SCHEME = "database:"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 KINDS = ("postgresql://", "postgres://", "duckdb:///")
+POSTGRESQL = re.compile(r"(postgres|postgresql)(\+[a-z0-9]+)?://", re.IGNORECASE)
+OWN = frozenset({"restated_datasets", "research_projects", "research_trials", "stream_points"})
+"""Tables of every service, by names that no other database is likely to have."""
+LEDGER = frozenset({"record", "head", "balance", "edition", "charge"})
+"""Tables of every ledger, which a database of it has all of."""
 
 
 class SourceDatabases:
@@ -62,6 +67,19 @@ class SourceDatabases:
         plain, _, asked = address.partition("?")
         return f"{plain}?{asked}&{_table(table)}" if asked else f"{plain}?{_table(table)}"
 
+    def check_foreign(self, place: str) -> None:
+        """Refuse a table of a database that holds tables of a service or of a ledger; its catalogue alone is asked.
+
+        Assumes: the user that settings name sees there all the tables that it may read, and few of them.
+        """
+        name = place.removeprefix(SCHEME).partition("/")[0]
+        there = {table.rpartition(".")[2] for table in stored_tables(self._address(name))}
+        if there & OWN or there >= LEDGER:
+            raise Refused(
+                f"the database {name!r} holds tables of a service or of its ledger, and those are no data; nothing was "
+                "declared. An administrator names a database of its own in the settings."
+            )
+
     def _address(self, name: str) -> str:
         if name not in self._named:
             raise NotDeclared("there is no database of this name in the settings of the service; nothing was done.")
@@ -90,8 +108,11 @@ def check_database(name: object, address: object) -> None:
 
 
 def check_apart(named: Mapping[str, str], own: Iterable[str]) -> None:
-    """Refuse a database of stewards that holds the tables of the service or of its ledger."""
-    taken = {_whose(url) for url in own if url.startswith(KINDS)}
+    """Refuse a database of stewards that holds the tables of the service or of its ledger, by what addresses say.
+
+    One that says it otherwise is found by its tables, when one of them is declared.
+    """
+    taken = {_whose(url) for url in own if POSTGRESQL.match(url)}
     for name, address in named.items():
         if address.startswith(KINDS[:2]) and _whose(address) in taken:
             raise Refused(
@@ -107,10 +128,13 @@ def _readable(address: str) -> bool:
         return False
 
 
-def _whose(address: str) -> tuple[str | None, int, str]:
+def _whose(address: str) -> tuple[str, int, str]:
     """The host, the port and the name of a database of PostgreSQL."""
     found = urlsplit(address)
-    return found.hostname, found.port or 5432, found.path.strip("/")
+    asked = {name: values[-1] for name, values in parse_qs(found.query).items()}
+    host = asked.get("host") or unquote(found.hostname or "")
+    port = asked.get("port") or found.port or 5432
+    return host.lower().rstrip("."), int(port), asked.get("dbname") or unquote(found.path).strip("/")
 
 
 def _table(table: str) -> str:

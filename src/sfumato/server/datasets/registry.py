@@ -14,7 +14,7 @@ from sfumato.errors import NotDeclared, Refused
 from sfumato.governance.ledger import Ledger
 from sfumato.server.database import Database
 from sfumato.server.datasets.databases import SourceDatabases, is_table
-from sfumato.server.datasets.tables import DATASETS, RESTATED
+from sfumato.server.datasets.tables import BROUGHT_BACK, DATASETS, RESTATED
 from sfumato.tables.schema import Schema
 
 __all__ = ["Datasets", "HeldDataset", "Restated"]
@@ -36,6 +36,11 @@ class HeldDataset:
     purpose: str | None = None
     recipient: str | None = None
     reads: tuple[str, str] | None = None
+
+    @property
+    def brought_back(self) -> bool:
+        """Whether it is closed since a backup brought it back, and for no other reason."""
+        return self.closed == BROUGHT_BACK
 
     @property
     def unit(self) -> Unit:
@@ -132,6 +137,8 @@ class Datasets(Mapping[str, HeldDataset]):
             recipient=recipient,
         )
         _ = held.unit
+        if is_table(held.place):
+            self.databases.check_foreign(held.place)
         self._ledger.declare_dataset(Dataset(name=held.name, edition=held.edition), population=population, cap=cap)
         row = {column.name: getattr(held, column.name) for column in DATASETS.columns}
         path = Path(place)
@@ -149,8 +156,18 @@ class Datasets(Mapping[str, HeldDataset]):
         now = self._now()
         chosen = sa.update(DATASETS).where(DATASETS.c.name == name, DATASETS.c.edition == edition)
         with self._database.writing() as connection:
-            connection.execute(chosen.where(DATASETS.c.closed.is_(None)).values(closed=now))
+            stands = DATASETS.c.closed.is_(None) | (DATASETS.c.closed == BROUGHT_BACK)
+            connection.execute(chosen.where(stands).values(closed=now))
         return replace(found[0], closed=found[0].closed or now)
+
+    def reopen(self, name: str, edition: str) -> HeldDataset:
+        """Open a version again that a backup brought back; one that somebody closed stays closed."""
+        chosen = sa.update(DATASETS).where(DATASETS.c.name == name, DATASETS.c.edition == edition)
+        with self._database.writing() as connection:
+            changed = connection.execute(chosen.where(DATASETS.c.closed == BROUGHT_BACK).values(closed=None)).rowcount
+        if not changed:
+            raise Refused(f"no version of {name!r} waits to be opened again after a backup; nothing was changed.")
+        return next(held for held in self.versions(name) if held.edition == edition)
 
     def restate(self, name: str, schema: Schema, *, release: str, said: str, by: str) -> Restated:
         """Take what a private release suggested into the declaration of the newest open version.

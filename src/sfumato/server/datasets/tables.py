@@ -4,7 +4,10 @@ import sqlalchemy as sa
 
 from sfumato.server.database import METADATA
 
-__all__ = ["DATASETS", "RESTATED"]
+__all__ = ["BROUGHT_BACK", "DATASETS", "RESTATED"]
+
+BROUGHT_BACK = 0.0
+"""When a version was closed by coming back from a backup; a steward may open it again."""
 
 DATASETS = sa.Table(
     "datasets",

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Literal
@@ -22,7 +22,7 @@ from sfumato.streams.sources import Clock, Columns, GrowingFile, RedisEvents
 from sfumato.streams.stream import TotalQuestion
 from sfumato.vault import Vault
 
-__all__ = ["OVER", "Feed", "Feeds", "LiveStream", "Phase", "StreamPoint"]
+__all__ = ["OVER", "Feed", "Feeds", "LiveStream", "Phase", "StreamPoint", "without_secrets"]
 
 Phase = Literal["opening", "running", "waiting", "ended", "refused"]
 """``waiting`` is for the broker."""
@@ -157,7 +157,14 @@ class Feeds:
             declared=self._now(),
         )
         feed.events().close()  # what is no address, or no column, is refused here
-        if any(one.name == feed.name for one in self.feeds()):
+        known = next((one for one in self.feeds() if one.name == feed.name), None)
+        if (
+            known is not None
+            and not known.url
+            and known == replace(feed, url="", declared_by=known.declared_by, declared=known.declared)
+        ):
+            return self._found_again(known, url)
+        if known is not None:
             raise Refused(f"there is a feed {feed.name!r} already; nothing was changed. Choose another name.")
         declared = self._unit_of(population)
         if declared.KIND != feed.unit.KIND or declared.relation is not feed.unit.relation:
@@ -171,6 +178,12 @@ class Feeds:
                 sa.insert(FEEDS).values({column.name: getattr(feed, column.name) for column in FEEDS.columns})
             )
         return feed
+
+    def _found_again(self, feed: Feed, url: str) -> Feed:
+        """Give a feed its address again, which no backup holds; the ledger knows the feed."""
+        with self._database.writing() as connection:
+            connection.execute(sa.update(FEEDS).where(FEEDS.c.name == feed.name, FEEDS.c.url == "").values(url=url))
+        return replace(feed, url=url)
 
     def _unit_of(self, population: str) -> Unit:
         for balance in self._ledger.balances():
@@ -204,6 +217,11 @@ class Feeds:
     ) -> LiveStream:
         """A stream as it would be opened now: it begins with the next whole step. Charges and keeps nothing."""
         held = self.feed(feed)
+        if not held.url:
+            raise Refused(
+                f"{held.name!r} waits for its address, which no backup holds; nothing was done. A steward declares "
+                "this feed again, with the same words and its address."
+            )
         if every not in LENGTHS:
             raise InvalidInput(f"a step lasts {', '.join(map(str, LENGTHS))} seconds; nothing was done.")
         if not 1 <= horizon <= MOST_STEPS:
@@ -271,3 +289,12 @@ class Feeds:
         with self._database.writing() as connection:
             values = {"phase": phase, "words": words, "release": release}
             connection.execute(sa.update(STREAMS).where(STREAMS.c.name == name).values(values))
+
+
+def without_secrets(url: str) -> str:
+    """An address as a backup holds it: none at all where it may hold a password.
+
+    >>> without_secrets("redis://broker:6379/0"), without_secrets("redis://ada:word@broker/0")
+    ('redis://broker:6379/0', '')
+    """
+    return url if url.startswith(FILE) or not set("@?#%") & set(url) else ""

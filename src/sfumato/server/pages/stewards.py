@@ -51,14 +51,16 @@ ROUTES = {
     "data.declare": STEWARD,
     "data.show": STEWARD | {ServiceRole.AUDITOR},
     "data.close": STEWARD,
+    "data.reopen": STEWARD,
 }
 UPLOADS = ("data.upload",)
+NOT_IN_NAMES = frozenset("\"'`\\")
 MENU = (MenuLink(route="data", words="data.menu", about="data.about", place=70),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRow:
-    """A version as it is listed; ``state`` is open, closed, or waiting for the board."""
+    """A version as it is listed; ``state`` is open, closed, brought back by a backup, or waiting for the board."""
 
     name: str
     edition: str
@@ -184,6 +186,7 @@ def table(
     """Show the form about a table of a database that the settings name; its catalogue is asked, and no row is read."""
     place = service.datasets.databases.place(database, table)
     earlier = service.datasets[like].schema if like and like in service.datasets else None
+    service.datasets.databases.check_foreign(place)
     columns = drafted(service.datasets.databases.opened(place), earlier)
     return render(request, "data/onboard.html", _form(service, place, columns, _said(service, like), wrong=None))
 
@@ -216,6 +219,13 @@ def close(*, service: AskedService, name: str, edition: Annotated[str, Form(max_
     return RedirectResponse(f"/data/{name}", 303)
 
 
+@router.post("/data/{name}/reopen", name="data.reopen")
+def reopen(*, service: AskedService, name: str, edition: Annotated[str, Form(max_length=500)]) -> Response:
+    """Open a version again that is closed since a backup brought it back."""
+    service.datasets.reopen(name, edition)
+    return RedirectResponse(f"/data/{name}", 303)
+
+
 # ----------------------------------------------------------------------------------------------------- what is shown
 
 
@@ -235,8 +245,10 @@ def _rows(service: Service, versions: tuple[HeldDataset, ...]) -> tuple[VersionR
 
 
 def _state(service: Service, version: HeldDataset, held: Held | None) -> str:
-    if version.closed is not None or (held is not None and version.edition in held.closed):
+    if held is not None and version.edition in held.closed:
         return "closed"
+    if version.closed is not None:
+        return "brought_back" if version.brought_back else "closed"
     if held is not None and held.vetoed_by:
         return "vetoed"
     return "open" if _approved(service, version.name) else "waiting"
@@ -332,6 +344,7 @@ def _declared(request: Request, service: Service, by: str, said: dict[str, str])
     place: str | Path = _table_of(service, file) if is_table(file) else place_of(service.data, file)
     columns = columns_of(said, int(said["count"]) if said.get("count", "").isdecimal() else 0)
     try:
+        _check_plain(said.get("name", ""), said.get("edition", ""))
         schema = schema_of(
             columns,
             name=said.get("name", ""),
@@ -356,6 +369,15 @@ def _declared(request: Request, service: Service, by: str, said: dict[str, str])
     except SfumatoError as wrong:
         return render(request, "data/onboard.html", _form(service, file, columns, said, wrong=str(wrong)), status=422)
     return RedirectResponse(str(request.app.url_path_for("data.show", name=str(schema.name))), 303)
+
+
+def _check_plain(*names: str) -> None:
+    """Refuse a name that ends a text in somebody's code, or that a page cannot show."""
+    if any(sign in NOT_IN_NAMES or not sign.isprintable() for name in names for sign in name.strip()):
+        raise InvalidInput(
+            "the name and the version of a dataset are without quotes, backslashes and control characters; nothing "
+            "was declared. Leave them out."
+        )
 
 
 def _table_of(service: Service, place: str) -> str:

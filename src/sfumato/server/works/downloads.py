@@ -9,7 +9,7 @@ from sfumato.core.foreign import ChartSpec
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.reports.drawings import laid_out
 from sfumato.reports.page import file_name
-from sfumato.server.asking.results import Download, Headline, notebook_of, written_file
+from sfumato.server.asking.results import Download, Headline, connected, notebook_of, written_file
 from sfumato.server.works.answers import WorkAnswer, study_result
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _common(answer: WorkAnswer, kind: str, address: str) -> bytes:
         return notebook_of(answer.job.title, lines, address=address, account=account).encode()
     head = ["import os", *(["from datetime import date"] if any("date.from" in line for line in lines) else []), ""]
     head += ["import sfumato as sf", "", "# a token of yours: make one on the page of your account"]
-    head += [f'service = sf.connect("{address}", token=os.environ["SFUMATO_TOKEN"], account="{account}")']
+    head += [connected(address, account)]
     return "\n".join([*head, *lines, ""]).encode()
 
 
