@@ -93,8 +93,9 @@ def test_what_questions_cost_together_does_not_tell_it_either(
 ) -> None:
     job = made.desk.queue.job(pending[0])
     query = made.desk.asker.decoded(ACCOUNT, "visits", parse(job.query)).query
-    cost = made.desk.asker.cost(ACCOUNT, "visits", [Intended(query=query, spend=job.spend)])
-    assert cost == Budget(epsilon="1/10")
+    asked = [Intended(query=query, spend=job.spend)]
+    for limit in (None, SCHEMA.limit):  # the declared limit, left out and written out
+        assert made.desk.asker.cost(ACCOUNT, "visits", asked, limit=limit) == Budget(epsilon="1/10")
 
 
 def test_an_answer_is_on_no_page_before_its_deadline(

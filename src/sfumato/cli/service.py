@@ -102,7 +102,9 @@ def _demo(folder: Path, *, port: int | None, log: Path | None, browser: bool, as
     from sfumato.server.demo import opened_demo
 
     with listening(LOOPBACK, *((port,) if port is not None else range(FIRST, FIRST + 20))) as place:
-        made = opened_demo(folder, port=place.getsockname()[1], say=lambda words: say_line(f"  {words} …", error=as_json))
+        made = opened_demo(
+            folder, port=place.getsockname()[1], say=lambda words: say_line(f"  {words} …", error=as_json)
+        )
         try:
             address = made.service.settings.address
             if as_json:

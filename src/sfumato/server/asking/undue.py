@@ -45,8 +45,8 @@ class Undue:
             return tuple(intended)
         found = []
         for each in intended:
-            text = canonical(encode(each.query))
-            same = [job for job in jobs if (job.query, job.spend, job.limit) == (text, each.spend, limit)]
+            asked = canonical(encode(each.query)), each.spend
+            same = [job for job in jobs if (job.query, job.spend) == asked and _may_be_one(job.limit, limit)]
             hidden = bool(same) and not self._queue.answered(same[0])
             found.append(replace(each, fresh=True) if hidden else each)
         return tuple(found)
@@ -71,3 +71,8 @@ class Undue:
             keys={key: charge for key, charge in snapshot.keys.items() if key not in keys},
             answers={number: answer for number, answer in snapshot.answers.items() if number not in hidden},
         )
+
+
+def _may_be_one(first: Limit | None, second: Limit | None) -> bool:
+    """Whether two limits can be the same one: none stands for the declared limit, which can also be written out."""
+    return first == second or first is None or second is None
