@@ -160,7 +160,7 @@ def test_pure_noise_promises_its_own_loss_and_never_more_than_was_asked():
     event = DiscreteLaplace(l1=Fraction(1), scale=Fraction(2))
     for asked in (Budget(epsilon="1/2"), Budget(epsilon=1, delta="1/10")):
         assert guarantee_of(event, asked) == Pure(epsilon=Fraction(1, 2))
-    with pytest.raises(Refused, match=r"does not keep ε = 499/1000, δ = 1/10 for this event; nothing was done"):
+    with pytest.raises(Refused, match=r"does not keep ε = 0.499, δ = 1/10 for this event; nothing was done"):
         guarantee_of(event, Budget(epsilon="499/1000", delta="1/10"))
 
 

@@ -44,6 +44,7 @@ NO_NOISE = {
     "audit/synthetic_rows.py": ["np.random"],  # invented rows, and a broken maker that draws them again
     "audit/ways_tables.py": ["np.random"],  # the same broken maker of rows
     "server/demo_arrivals.py": ["np.random"],  # arrivals of the demonstration's month, which nobody made
+    "server/demo_stream.py": ["np.random"],  # events of the demonstration, which nobody caused
     "research/invented.py": ["np.random"] * 3,  # rows that nobody has, for a dry run
     # generators that somebody else's code draws from are put aside and put back; what they give protects nobody
     "learning/draws.py": ["torch.random"],
