@@ -69,7 +69,8 @@ def test_every_kind_of_picture(run, place, kind, lang, theme):
     parts.package("vl_convert")
     outcome = run("plot", place / "ili.json", "--kind", kind, "--lang", lang, "--theme", theme)
     assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert outcome.stdout == f"written: {place}/ili.svg\n"
+    written = {"en": "written: ", "zh": "已写入："}[lang]
+    assert outcome.stdout == f"{written}{place}/ili.svg\n"
 
 
 @pytest.mark.long
