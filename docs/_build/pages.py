@@ -5,7 +5,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-CLAIMS, GALLERY = "claims.md", "gallery.md"
+CLAIMS, GALLERIES = "claims.md", ("gallery.md", "tour.md")
 AREA = re.compile(r"^## (?!Counts$)(.+)$", re.MULTILINE)
 BESIDE = ("proofs/", "decisions/", "claims")
 """Pages that the search finds after all others: they answer how something is known, and hardly ever how it is done."""
@@ -28,6 +28,7 @@ FOLDED = {
     "how-to/local-model.md": 2,
     "how-to/engines.md": 2,
     "how-to/run-code-on-blocks.md": 3,
+    "how-to/serve.md": 8,
     "how-to/streams.md": 3,
     "sharp-edges/index.md": 0,
     "tutorial/steward.md": 4,
@@ -85,11 +86,11 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 
 def on_post_page(output: str, *, page: Any, **_: Any) -> str:
-    """State the language of a Chinese page, for fonts and voices; fold up sections; lay out the gallery."""
+    """State the language of a Chinese page, for fonts and voices; fold up sections; lay out galleries."""
     name = page.file.src_uri
     if CHINESE.match(name):
         output = output.replace('<html lang="en"', '<html lang="zh-Hans"', 1)
-    if name == GALLERY:
+    if name in GALLERIES:
         return SECTION.sub(r'<section class="picture">\1\2</section>', output)
     return folded(output, FOLDED[name]) if name in FOLDED else output
 
