@@ -65,8 +65,17 @@ def test_a_new_service_asks_for_its_administrator(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_until_it_is_told_to_stop(how: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("how", "asked", "serving", "stopped"),
+    [
+        (signal.SIGTERM, (), "serving at", "nothing is served any more"),
+        (signal.SIGINT, (), "serving at", "nothing is served any more"),
+        (signal.SIGTERM, ("--json",), '{\n "serving": "http://127.0.0.1:', '{\n "stopped": true\n}\n'),
+    ],
+)
+def test_it_answers_until_it_is_told_to_stop(
+    how: int, asked: tuple[str, ...], serving: str, stopped: str, tmp_path: Path
+) -> None:
     Service.create(tmp_path / "hospital").close()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -74,15 +83,19 @@ def test_it_answers_until_it_is_told_to_stop(how: int, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "sfumato.cli", "serve", str(tmp_path / "hospital"), "--port", str(port)]
     log = tmp_path / "log.jsonl"
     with subprocess.Popen(
-        [*words, "--log", str(log)], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        [*words, *asked, "--log", str(log)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
     ) as process:
         try:
             assert process.stdout is not None
-            assert "serving at" in process.stdout.readline()
+            for line in serving.splitlines():  # the first that differs ends the test: more may never come
+                assert line in process.stdout.readline()
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/alive", timeout=60) as answer:
                 assert answer.read() == b"ok\n"
             process.send_signal(how)
-            assert "nothing is served any more" in process.stdout.read()
+            assert stopped in process.stdout.read()
         finally:
             process.kill()
     assert '"route": "operation.alive"' in log.read_text("utf-8")
